@@ -59,6 +59,14 @@ constexpr Column kClassColumns[] = {{"images", "images", "1"},
                                     {"boundary_f1", "boundary F1", "%"},
                                     {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
 
+constexpr Column kImageColumns[] = {{"width", "width", "1"},
+                                    {"height", "height", "1"},
+                                    {"dice", "Dice", "%"},
+                                    {"pixel_accuracy", "pixel accuracy", "%"},
+                                    {"calibration_error", "calibration error", "%"},
+                                    {"brier", "Brier", "1"}};
+constexpr Column kRegionColumns[] = {{"v_rand", "V-Rand", "%"}, {"v_info", "V-Info", "%"}};
+
 std::string machine_name(const Part& machine) {
   return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
 }
@@ -104,6 +112,12 @@ Chart quality_chart(const Part& machines) {
   if (makes_rows(machines))
     return epoch_chart(std::move(chart), machines, kRowColumns, {"accuracy"});
   return epoch_chart(std::move(chart), machines, kEpochColumns, {"dice", "iou"});
+}
+
+Chart validation_chart(const Part& machines) {
+  Chart chart{.id = "validation", .title = "Loss on the training and the validation images"};
+  chart.y = {.label = "loss", .unit = "1"};
+  return epoch_chart(std::move(chart), machines, kEpochColumns, {"loss", "validation_loss"});
 }
 
 Chart rate_chart(const Part& machines) {
@@ -194,6 +208,8 @@ void write_learning(page::Page& page, const Part& machines) {
   const auto losses = loss_chart(machines);
   if (!page::has_points(losses)) return page.missing("No step was trained.");
   page.chart(losses, loss_table(machines));
+  const auto validation = validation_chart(machines);
+  if (page::has_points(validation)) page.chart(validation, epoch_table(machines, "validations"));
   const auto quality = quality_chart(machines);
   if (!page::has_points(quality))
     page.missing("No quality is known: there were no validation images.");
@@ -235,16 +251,59 @@ void write_classes(page::Page& page, const Part& machines) {
 std::string pictures_html(const Part& worst) {
   std::string html =
       "<div class=\"masks\" role=\"region\" tabindex=\"0\" aria-label=\"Worst images\"><table>\n"
-      "<thead><tr><th scope=\"col\">image</th><th scope=\"col\">input, truth, prediction</th></tr>"
-      "</thead>\n<tbody>\n";
+      "<thead><tr><th scope=\"col\">image, Dice</th><th scope=\"col\">input, truth, prediction</th>"
+      "</tr></thead>\n<tbody>\n";
   for (const auto& picture : worst.items()) {
     const auto name = page::escape(picture["name"].text());
     html += fmt::format(
-        "<tr><th scope=\"row\">{0}</th><td><img alt=\"input, truth and prediction of {0}\" "
+        "<tr><th scope=\"row\">{0}{2}</th><td><img alt=\"input, truth and prediction of {0}\" "
         "style=\"width:auto;max-width:100%\" src=\"data:image/png;base64,{1}\"></td></tr>\n",
-        name, page::escape(picture["png"].text()));
+        name, page::escape(picture["png"].text()),
+        picture["dice"].null() ? "" : fmt::format(", {:.4f}", picture["dice"].number()));
   }
   return html + "</tbody></table></div>\n";
+}
+
+/// Scores of all images together that are of no single class.
+void write_figures(page::Page& page, const Part& evaluation) {
+  auto table =
+      table_of("figures", "Scores of all classes", {}, std::span(kImageColumns).subspan(3));
+  auto cells = cells_of(evaluation, std::span(kImageColumns).subspan(3));
+  const auto regions = evaluation["regions"];
+  for (const auto& column : kRegionColumns) {
+    if (regions.null()) break;
+    table.columns.emplace_back(column.name);
+    cells.push_back(page::number_cell(regions[column.key], column.unit));
+  }
+  table.rows.push_back(std::move(cells));
+  page.table(table);
+}
+
+void write_confusion(page::Page& page, const Part& evaluation) {
+  Table table{.id = "confusion", .caption = "Pixels of each class", .columns = {}, .rows = {}};
+  table.columns = {"class"};
+  std::size_t label = 0;
+  for (const auto& row : evaluation["confusion"].items()) {
+    table.columns.push_back(fmt::format("as {}", label));
+    std::vector<Cell> cells = {page::text_cell(std::to_string(label++))};
+    for (const auto& pixels : row.items()) cells.push_back(page::number_cell(pixels));
+    table.rows.push_back(std::move(cells));
+  }
+  if (!table.rows.empty()) page.table(table);
+}
+
+void write_images(page::Page& page, const Part& evaluation) {
+  auto table = table_of("images", "Scores of each image", {"image"}, kImageColumns);
+  const bool regions = !evaluation["regions"].null();
+  for (const auto& column : kRegionColumns)
+    if (regions) table.columns.emplace_back(column.name);
+  for (const auto& image : evaluation["images"].items()) {
+    auto cells = cells_of(image, kImageColumns);
+    for (const auto& column : kRegionColumns)
+      if (regions) cells.push_back(page::number_cell(image["regions"][column.key], column.unit));
+    add_row(table, {page::text_cell(image["name"].text())}, cells);
+  }
+  if (!table.rows.empty()) page.table(table);
 }
 
 void write_evaluation(page::Page& page, const Part& evaluation) {
@@ -275,6 +334,9 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
             cells_of(one, kClassColumns));
   }
   page.table(table);
+  write_figures(page, evaluation);
+  write_confusion(page, evaluation);
+  write_images(page, evaluation);
   if (evaluation["worst"].size() == 0) return;
   page.heading("The worst images");
   page.html(pictures_html(evaluation["worst"]));
@@ -323,21 +385,39 @@ page::Json load_document(const fs::path& path, const std::string& command) {
   throw IoError(problem);
 }
 
+namespace {
+
+/// Of the image `name` of an evaluation; null: it has none.
+page::Json dice_of(const page::Json& evaluation, const std::string& name) {
+  for (const auto& image : evaluation.value("images", page::Json::array())) {
+    if (image.is_object() && image.value("name", page::Json()) == name)
+      return image.value("dice", page::Json());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 page::Json with_evaluation(page::Json report, const fs::path& folder) {
   const auto scores = folder / "evaluation.json";
   keep_input(scores);
   auto evaluation = load_document(scores, "evaluate").at("results").at(0);
-  evaluation["worst"] = page::Json::array();
   std::vector<fs::path> pictures;
   std::error_code ignored;
   for (const auto& name : names_in(folder / "worst", ignored)) {
     if (name.ends_with(".png")) pictures.push_back(folder / "worst" / name);
   }
   std::ranges::for_each(pictures, keep_input);
+  std::vector<page::Json> worst;
   for (const auto& picture : pictures) {
-    evaluation["worst"].push_back(
-        {{"name", picture.stem().string()}, {"png", base64(read_file(picture))}});
+    const auto name = picture.stem().string();
+    worst.push_back(
+        {{"name", name}, {"dice", dice_of(evaluation, name)}, {"png", base64(read_file(picture))}});
   }
+  std::ranges::stable_sort(worst, {}, [](const page::Json& picture) {
+    return picture["dice"].is_number() ? picture["dice"].get<double>() : 2.0;  // those without last
+  });
+  evaluation["worst"] = worst;
   report["evaluation"] = std::move(evaluation);
   return report;
 }

@@ -185,7 +185,7 @@ class Sets(Campaign):
 
     def judge_refusal(self, done):
         self.judge(done, {2})
-        if not re.search(r'"set/(images|masks)/', done.said):
+        if not re.search(r'/set/(images|masks)/', done.said):
             raise Failure(f"a refusal of {self.fault} that names no file: {done.said.strip()[-300:]}")
 
     def write(self, draw):

@@ -57,7 +57,8 @@ class Pages(ProgramTest):
         page = self.read("run/report.html")
         self.assertEqual(page.report, json.loads((self.folder / "run/report.json").read_text()))
         self.assert_true_numbers(page)
-        for section in ("run", "learning", "classes", "evaluation", "configuration", "loss", "quality", "rate"):
+        for section in ("run", "learning", "classes", "evaluation", "configuration", "loss", "validation", "quality",
+                        "rate"):
             self.assertIn(section, page.ids)
         named = [name for name in page.ids if name]
         self.assertEqual(len(named), len(set(named)), named)
@@ -71,12 +72,17 @@ class Pages(ProgramTest):
 
     def test_an_evaluation_is_shown_with_its_worst_images(self):
         self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.5", "--out", "run", *CPU)
-        self.succeed("evaluate", "--weights", "run", "--out", "scores", "--worst", "1", *CPU)
+        self.succeed("evaluate", "--weights", "run", "--out", "scores", "--worst", "2", "--regions", "1", *CPU)
         self.succeed("page", "run", "--evaluation", "scores", "--out", "page.html")
         page = self.read("page.html")
         self.assert_true_numbers(page)
-        self.assertIn("/evaluation/classes/0/boundary_f1", [pointer for pointer, _ in page.numbers])
-        self.assertEqual(len([a for a in page.addresses if a.startswith("data:image/png")]), 1)
+        shown = [pointer for pointer, _ in page.numbers]
+        for pointer in ("classes/0/boundary_f1", "pixel_accuracy", "calibration_error", "brier", "regions/v_rand",
+                        "confusion/1/0", "images/1/dice", "images/0/regions/v_info"):
+            self.assertIn(f"/evaluation/{pointer}", shown)
+        worst = page.report["evaluation"]["worst"]
+        self.assertEqual([each["dice"] for each in worst], sorted(each["dice"] for each in worst))
+        self.assertEqual(len([a for a in page.addresses if a.startswith("data:image/png")]), 2)
 
     def test_without_validation_the_page_says_so(self):
         self.train(*FEW, "--steps", "1", "--validation", "0", "--out", "run", *CPU)

@@ -71,9 +71,27 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
   return panel;
 }
 
+namespace {
+
+/// Colours by their luma; else the first channel.
+std::vector<std::uint16_t> grey_panel(const Sample& sample) {
+  if (sample.channels != 3) return image_panel(sample, 0);
+  auto grey = sample;
+  grey.channels = 1;
+  const auto pixels = static_cast<std::size_t>(sample.pixels());
+  grey.image.resize(pixels);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    grey.image[i] = 0.299F * sample.image[i] + 0.587F * sample.image[pixels + i] +
+                    0.114F * sample.image[2 * pixels + i];
+  }
+  return image_panel(grey, 0);
+}
+
+}  // namespace
+
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes) {
-  return side_by_side({image_panel(sample, 0), label_panel(sample.labels, sample.width, classes),
+  return side_by_side({grey_panel(sample), label_panel(sample.labels, sample.width, classes),
                        label_panel(predicted, sample.width, classes)},
                       sample.height, sample.width);
 }

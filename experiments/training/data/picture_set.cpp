@@ -101,11 +101,13 @@ std::string two_meanings(const Seen& first, const Seen& other) {
 }
 
 /// Why numbers and colours are not in a one-to-one relation over all masks; empty: they are.
-std::string conflict_of(const std::vector<MaskSummary>& masks) {
+std::string conflict_of(const std::vector<MaskSummary>& masks,
+                        std::optional<std::uint16_t> ignored) {
   std::map<std::uint16_t, Seen> by_value;
   std::map<Colour, Seen> by_colour;
   for (const auto& mask : masks) {
     for (const auto& cell : mask.cells) {
+      if (cell.value == ignored) continue;
       const Seen seen = {cell.value, cell.colour, &mask};
       const auto& of_value = by_value.try_emplace(cell.value, seen).first->second;
       if (of_value.colour != cell.colour) return two_meanings(of_value, seen);
@@ -219,6 +221,7 @@ void MaskSet::add(MaskSummary mask) { masks_.push_back(std::move(mask)); }
 
 std::uint16_t MaskSet::translated(std::uint16_t value, const Colour& colour,
                                   Reading reading) const {
+  if (value == options_.ignored) return value;
   if (reading == Reading::Colours) return luma_of(colour);
   if (reading == Reading::Numbers || colour == grey(value)) return value;
   const auto own = trained_.find(value);
@@ -240,7 +243,8 @@ bool MaskSet::agrees_with_training() const {
     return mask.table == MaskSummary::kGreys ||
            std::ranges::all_of(mask.cells, [&](const MaskCell& cell) {
              const auto known = trained_.find(cell.value);
-             return known != trained_.end() && known->second == cell.colour;
+             return cell.value == options_.ignored ||
+                    (known != trained_.end() && known->second == cell.colour);
            });
   });
 }
@@ -277,7 +281,7 @@ MaskSet::Reading MaskSet::choose() {
     return Reading::Numbers;
   }
   if (!trained_.empty()) return agrees_with_training() ? Reading::Numbers : Reading::Trained;
-  const auto conflict = conflict_of(masks_);
+  const auto conflict = conflict_of(masks_, options_.ignored);
   if (!conflict.empty()) {
     note_ = fmt::format("masks are read by the colours that viewers show: {}", conflict);
     return Reading::Colours;
@@ -296,6 +300,7 @@ void MaskSet::require_distinct_lumas() const {
   std::map<std::uint16_t, Seen> by_luma;
   for (const auto& mask : masks_) {
     for (const auto& cell : mask.cells) {
+      if (cell.value == options_.ignored) continue;
       const auto luma = luma_of(cell.colour);
       const auto& first = by_luma.try_emplace(luma, Seen{luma, cell.colour, &mask}).first->second;
       if (first.colour == cell.colour) continue;

@@ -94,7 +94,7 @@ MaskValues SampleReader::mask(std::size_t place) {
                               options_.masks.string()));
   }
   auto& file = masks_.of(pair.mask);
-  require_same_sections(file, images_.of(pair.image));
+  if (file.pages() != pair.pages) require_same_sections(file, images_.of(pair.image));
   const auto& form = file.form(pair.page);
   if (form.width != sample.width || form.height != sample.height) {
     throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",

@@ -76,6 +76,21 @@ TEST_F(PictureOptionsTest, they_are_kept_also_with_their_defaults) {
   EXPECT_THROW(run_config_from_json(to_json(config)), InvalidArgument);
 }
 
+TEST_F(PictureOptionsTest,
+       the_meaning_of_masks_is_kept_and_old_runs_have_one_scale_for_all_channels) {
+  using segmentation::NormalizeChannels;
+  config.data.palette = "0=000000,1=ff0000";
+  config.data.shares = {0.75, 0.25};
+  auto text = to_json(config);
+  const auto read = run_config_from_json(text);
+  EXPECT_EQ(read.data.palette, config.data.palette);
+  EXPECT_EQ(read.data.shares, config.data.shares);
+  EXPECT_EQ(read.data.normalization().channels, NormalizeChannels::Each);
+  const std::string field = "\"normalize_channels\":\"each\",";
+  text.erase(text.find(field), field.size());
+  EXPECT_EQ(run_config_from_json(text).data.normalization().channels, NormalizeChannels::Together);
+}
+
 TEST_F(PictureOptionsTest, ignored_pixels_weigh_nothing_in_training) {
   config.data.ignore_label = 255;
   EXPECT_TRUE(training_options(config).weighted);

@@ -67,6 +67,18 @@ TEST(RunFolder, a_damaged_newest_checkpoint_gives_way_to_the_one_before_and_says
   }
 }
 
+TEST(RunFolder, each_channel_keeps_its_normalisation) {
+  const test::TemporaryFolder folder;
+  auto run = run_of(1);
+  run.config.model.in_channels = 2;
+  run.normalization = {.mean = {0.5F, 7}, .deviation = {0.25F, 1}};
+  save(folder.path(), run);
+  EXPECT_EQ(load_run(folder.path()).normalization, run.normalization);
+  run.normalization.mean.push_back(3);
+  save(folder.path(), run);
+  EXPECT_THAT(problem_of(folder.path()), HasSubstr("3 numbers for 2 channels"));
+}
+
 /// Bits are flipped and ends cut off anywhere in the four files.
 TEST(RunFolder, what_a_kill_left_of_a_first_checkpoint_is_no_obstacle) {
   const test::TemporaryFolder folder;

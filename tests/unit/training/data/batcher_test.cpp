@@ -31,7 +31,7 @@ BatcherOptions options_of(Drawing drawing, std::uint64_t seed = 0) {
 
 TEST(Batcher, binary_batches_hold_normalised_images_and_float_targets) {
   const auto dataset = constants(5);
-  const Batcher batcher(dataset, {2, 0.5F}, options_of(Drawing::Epochs));
+  const Batcher batcher(dataset, {{2}, {0.5F}}, options_of(Drawing::Epochs));
   const auto batch = batcher.draw(0, 5);
   EXPECT_EQ(batch.x.spec(), (TensorSpec{DType::F32, {5, 1, 2, 3}}));
   EXPECT_EQ(batch.y.spec(), (TensorSpec{DType::F32, {5, 1, 2, 3}}));

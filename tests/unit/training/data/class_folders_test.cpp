@@ -95,12 +95,12 @@ TEST_F(ClassFolders, give_the_same_batches_from_memory_and_from_files) {
   const auto held = load(), read = load("", 2, 200);
   EXPECT_TRUE(read.cache);
   const BatcherOptions options = {.augment = {.height = 4, .width = 4}, .seed = 5};
-  const auto one = Batcher(held, {0.5F, 2}, options).draw(2, 5);
-  const auto other = Batcher(read, {0.5F, 2}, options).draw(2, 5);
+  const auto one = Batcher(held, {{0.5F}, {2}}, options).draw(2, 5);
+  const auto other = Batcher(read, {{0.5F}, {2}}, options).draw(2, 5);
   EXPECT_EQ(one.x.spec(), (TensorSpec{DType::F32, {5, 1, 4, 4}}));
   EXPECT_TRUE(std::ranges::equal(one.x.bytes(), other.x.bytes()));
   EXPECT_TRUE(std::ranges::equal(one.y.bytes(), other.y.bytes()));
-  const Batcher batcher(held, {0.5F, 2}, options);
+  const Batcher batcher(held, {{0.5F}, {2}}, options);
   for (std::int64_t b = 0; b < 5; ++b) {
     const auto i = batcher.element(2 + b);
     EXPECT_EQ(one.y.as<std::int64_t>()[static_cast<std::size_t>(b)], classes_of(held)[i]);

@@ -18,7 +18,7 @@ using ::testing::Each;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-constexpr IntensityOptions kAll = {
+const IntensityOptions kAll = {
     .blur = true, .brightness = true, .contrast = true, .gamma = true, .noise = true};
 
 /// Values from 0.25 to 0.75, another in each pixel and channel.
@@ -128,7 +128,7 @@ TEST(Intensity, blur_keeps_what_is_even_and_spreads_what_is_not) {
 
 TEST(Intensity, noise_has_no_mean_and_at_most_a_tenth_of_the_deviation) {
   const auto sample = ramp(64, 64);
-  const auto images = changes_of(sample, {.noise = true, .deviation = 0.2F});
+  const auto images = changes_of(sample, {.noise = true, .deviation = {0.2F}});
   EXPECT_GT(images.size(), 5u);
   double largest = 0;
   for (auto image : images) {
@@ -153,7 +153,7 @@ TEST(Intensity, has_the_same_bits_everywhere) {
     const auto image = changed(ramp(17, 23, 3), kAll, stream).image;
     hashes.push_back(fnv1a(std::as_bytes(std::span(image))));
   }
-  EXPECT_EQ(fnv1a(std::as_bytes(std::span(hashes))), 18160804108746791792u);
+  EXPECT_EQ(fnv1a(std::as_bytes(std::span(hashes))), 12226063171754107821u);
 }
 
 TEST(NormalFromBits, has_the_quantiles_of_a_normal_distribution) {

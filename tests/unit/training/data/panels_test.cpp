@@ -31,6 +31,15 @@ TEST(Panels, a_picture_of_few_levels_of_many_is_not_black) {
   EXPECT_THAT(shown({-2, 0, 2}), ElementsAre(0, 128, 255)) << "no range is known";
 }
 
+TEST(Panels, colours_are_shown_by_their_luma) {
+  Sample sample = {.channels = 3, .height = 1, .width = 2, .image = {1, 1, 0, 1, 1, 1}};
+  sample.labels = {0, 1};
+  const std::vector<std::uint8_t> predicted = {0, 1};
+  const auto panels = truth_and_prediction(sample, predicted, 2);
+  EXPECT_EQ(panels.samples[0], 105) << "magenta";
+  EXPECT_EQ(panels.samples[1], 255);
+}
+
 TEST(Panels, a_hot_pixel_leaves_the_others_as_bright_as_they_are) {
   std::vector<float> values(2000, 3);
   values[1] = 2;

@@ -63,7 +63,7 @@ class PictureFilesTest : public ::testing::Test {
 };
 
 TEST_F(PictureFilesTest, stacks_give_a_sample_a_section) {
-  put("images/s.TIFF", {2, 1, 1, 16, false}, {{0, 65535}, {13107, 0}, {1, 2}});
+  put("images/s.TIFF", kGrey, {{0, 255}, {51, 0}, {1, 2}});
   put("masks/s.tif", kGrey, {{0, 255}, {255, 0}, {0, 0}});
   put_pair("a");
   const auto dataset = load_dataset(options());

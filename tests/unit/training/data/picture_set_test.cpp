@@ -100,6 +100,16 @@ TEST(MaskSet, given_labels_choose_the_reading_that_they_fit) {
   EXPECT_THAT(values_of(set_of(masks, {.labels = "0,7"}).masks()[0]), ElementsAre(0, 1));
 }
 
+TEST(MaskSet, the_colour_of_ignored_pixels_does_not_count) {
+  const MaskSetOptions options = {.ignored = 2};
+  const auto set = set_of(
+      {mask({0, 1, 2}, {kBlack, kRed, kBlue}), mask({0, 1, 2}, {kBlack, kRed, kWhite})}, options);
+  EXPECT_EQ(set.note(), "");
+  const auto swapped = set_of(
+      {mask({0, 1, 2}, {kBlack, kRed, kBlue}), mask({0, 1, 2}, {kRed, kBlack, kBlue})}, options);
+  EXPECT_THAT(values_of(swapped.masks()[0]), ElementsAre(0, 2, 76));
+}
+
 TEST(MaskSet, numbered_objects_need_one_background) {
   const MaskSetOptions objects = {.labels = "instances"};
   const auto set =
