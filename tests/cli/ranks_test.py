@@ -42,6 +42,16 @@ class RanksTest(ProgramTest):
             process = self.succeed(*RUN, "--steps", "1", "--out", f"one{len(options)}", *options)
             self.assertEqual("one rank sends nothing" in process.stderr, says, options)
 
+    def test_a_line_names_what_is_not_exact(self):
+        line = "a step is not exactly that of one rank with the whole batch: batch normalisation"
+        mlp = ["--model", "mlp", "--size", "16", "--synthetic-images", "8", "--validation", "0", *RUN[-6:]]
+        for says, name, *options in ((True, "ranks", *RUN[1:], "--ranks", "2"),
+                                     (True, "micro", *RUN[1:], "--accumulate", "2"),
+                                     (False, "one", *RUN[1:]),
+                                     (False, "rows", *mlp, "--batch", "4", "--ranks", "2", "--accumulate", "2")):
+            process = self.succeed("train", *options, "--steps", "1", "--out", name)
+            self.assertEqual(line in process.stderr, says, name)
+
     def test_ranks_are_in_the_report_and_losses_near_those_of_one(self):
         one, two = self.run_with(1, 4, "one"), self.run_with(2, 4, "two")
         self.assertEqual((one["ranks"], two["ranks"]), (1, 2))
