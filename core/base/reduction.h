@@ -46,6 +46,23 @@ TRIPTYCH_HOST_DEVICE constexpr T one_nan(T x) {
   return x;
 }
 
+/// True for a NaN; integers have none.
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return x != x;
+  return false;
+}
+
+/// The order of ArgMax: a NaN is above every number, and as large as another NaN.
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr bool exceeds(T a, T b) {
+  return a > b || (is_nan(a) && !is_nan(b));
+}
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr bool ties(T a, T b) {
+  return a == b || (is_nan(a) && is_nan(b));
+}
+
 /// `condition ? a : b`, which keeps a subnormal: g++ would compile the conditional of floats to an
 /// instruction that flushes it.
 template <class T>
@@ -57,8 +74,8 @@ TRIPTYCH_HOST_DEVICE constexpr T chosen(bool condition, T a, T b) {
   }
 }
 
-/// Kind of a tree: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
-/// sequence gives.
+/// Kind of a tree: sums (of integers they wrap), maxima or minima, which are NaN if any element is.
+/// `kStart` is what an empty sequence gives.
 template <class T>
 struct SumOf {
   using Type = T;
@@ -78,7 +95,9 @@ struct MaxOf {
   using Type = T;
   static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
-  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return chosen(b > a, b, a); }
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return chosen((b > a) | is_nan(b), b, a);
+  }
 };
 
 template <class T>
@@ -86,7 +105,9 @@ struct MinOf {
   using Type = T;
   static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
-  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return chosen(b < a, b, a); }
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return chosen((b < a) | is_nan(b), b, a);
+  }
 };
 
 /// One block: `count` <= kReductionBlock elements, element i = value(i).

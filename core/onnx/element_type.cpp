@@ -60,6 +60,12 @@ std::int32_t element_number(DType dtype) {
   return 0;
 }
 
+bool names_double(const std::string& attribute, std::int64_t value) {
+  const bool names_type = attribute == "to" || attribute == "dtype" || attribute == "output_dtype";
+  const auto type = names_type ? element_type(value) : std::nullopt;
+  return type && type->is_double;
+}
+
 std::string element_type_name(std::int64_t number) {
   return known(number) ? kTypes[static_cast<std::size_t>(number)].name
                        : fmt::format("number {}", number);

@@ -36,4 +36,7 @@ std::string element_type_name(std::int64_t number);
 /// whose it is.
 ElementType require_element_type(std::int64_t number, const std::string& of);
 
+/// True for an attribute that names an element type ("to", "dtype") and names float64.
+bool names_double(const std::string& attribute, std::int64_t value);
+
 }  // namespace triptych::onnx

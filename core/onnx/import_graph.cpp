@@ -8,6 +8,9 @@
 #include "core/base/memory_budget.h"
 #include "core/graph/reference.h"
 #include "core/onnx/element_type.h"
+#include "core/ops/assign.h"
+#include "core/ops/dropout.h"
+#include "core/ops/formula.h"
 #include "core/ops/reshape.h"
 
 namespace triptych::onnx {
@@ -68,6 +71,27 @@ void ImportGraph::mark_output(const std::string& name, ValueId value) {
   // A name of its own, whatever stands behind it.
   const auto own = graph_.add_node(make_op(Identity{}), std::vector{value}, "output." + name);
   graph_.mark_output(name, own.front());
+}
+
+std::vector<ValueId> ImportGraph::dropout(ValueId x, double ratio) {
+  if (!seed_) throw UnsupportedError("training with a ratio that is not 0");
+  if (!step_.valid()) {
+    auto none = std::make_shared<const Tensor>(scalar_tensor<std::int64_t>(0));
+    step_ = add_state("dropout.step", std::move(none), StateRole::Other);
+  }
+  Dropout op;
+  op.ratio = static_cast<float>(ratio);
+  op.training_mode = true;
+  op.seed = *seed_;
+  op.stream = dropouts_++;
+  return emit(make_op(op), std::vector{x, step_});
+}
+
+void ImportGraph::count_run() {
+  if (!step_.valid()) return;
+  begin_node(graph_.value(step_).name);
+  const auto next = Formula(*this).add(step_, 1.0);
+  emit(make_op(Assign{}), std::vector{step_, next});
 }
 
 TensorPtr ImportGraph::known(ValueId value) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,14 @@ class ImportGraph final : public OpEmitter {
   TensorPtr known(ValueId value) const;
   /// Names the nodes that are added from now on.
   void begin_node(std::string name) { node_ = std::move(name); }
+  /// Lets dropout draw from `seed`.
+  void draw_from(std::int64_t seed) { seed_ = seed; }
+  /// y and mask of a dropout of x in training, f32, each with random numbers of its own. Throws
+  /// UnsupportedError without draw_from.
+  std::vector<ValueId> dropout(ValueId x, double ratio);
+  /// Counts a run, if a dropout goes by their number; to be called at the end.
+  void count_run();
+
   /// Everything that was added so far.
   const Graph& graph() const { return graph_; }
   Graph take() { return std::move(graph_); }
@@ -47,6 +56,9 @@ class ImportGraph final : public OpEmitter {
   std::string node_;
   /// Contents of inputs, and what follows from them.
   std::unordered_map<ValueId, TensorPtr> given_;
+  std::optional<std::int64_t> seed_;
+  std::int64_t dropouts_ = 0;
+  ValueId step_;  ///< of dropout: the number of finished runs
 };
 
 }  // namespace triptych::onnx

@@ -69,6 +69,7 @@ class Importer {
   Import run() {
     require_bound_symbols();
     require_states();
+    if (options_.dropout_seed) graph_.draw_from(*options_.dropout_seed);
     for (const auto& input : model_.inputs) add_input(input);
     for (const auto& [name, tensor] : model_.initializers) {
       const auto state = options_.states.find(name);
@@ -82,6 +83,7 @@ class Importer {
     for (const auto& output : model_.outputs) {
       if (whole) mark_output(output);
     }
+    graph_.count_run();
     result_.graph = graph_.take();
     return std::move(result_);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ImportOptions {
   /// Constants of the model that become states of the graph under their own names, with these
   /// roles: what a run trains or updates. Shapes cannot depend on them.
   std::map<std::string, StateRole> states = {};
+  /// Dropout in training draws from this seed and counts the runs in the state "dropout.step".
+  /// Nothing: it is not supported.
+  std::optional<std::int64_t> dropout_seed = {};
 };
 
 /// Fate of one node of the model.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -77,10 +78,18 @@ ModelValue value_of(const onnx_format::ValueInfo& stored, const std::string& rol
 }
 
 /// True for an attribute that asks for a result in float64.
-bool names_double(const std::string& attribute, std::int64_t value) {
-  const bool names_type = attribute == "to" || attribute == "dtype" || attribute == "output_dtype";
-  const auto type = names_type ? element_type(value) : std::nullopt;
-  return type && type->is_double;
+/// The kinds of initialisers that PyTorch's exporter states: "PARAMETER", "BUFFER".
+std::map<std::string, std::string> stated_kinds(const onnx_format::Graph& graph) {
+  std::map<std::string, std::string> kinds;
+  for (const auto& bytes : graph.value_info()) {
+    onnx_format::ValueInfo info;
+    if (!info.ParseFromString(bytes)) throw IoError("a description of a value is broken");
+    for (const auto& entry : info.metadata_props()) {
+      const bool is_kind = entry.key() == "pkg.torch.export.graph_signature.InputSpec.kind";
+      if (is_kind) kinds[info.name()] = entry.value();
+    }
+  }
+  return kinds;
 }
 
 class ModelReader {
@@ -98,6 +107,8 @@ class ModelReader {
     if (graph.sparse_initializer_size() > 0) {
       throw UnsupportedError("it has sparse initialisers");
     }
+    kinds_ = stated_kinds(graph);
+    graph.clear_value_info();
     for (auto& stored : *graph.mutable_initializer()) {
       onnx_format::Tensor taken;
       taken.Swap(&stored);
@@ -121,8 +132,21 @@ class ModelReader {
   void read_initializer(const onnx_format::Tensor& stored) {
     const auto name = checked_name(stored.name(), "an initialiser");
     define(name, "initialiser");
-    model_.initializers.emplace(name,
-                                tensors_.read(stored, fmt::format("initialiser \"{}\"", name)));
+    auto tensor = tensors_.read(stored, fmt::format("initialiser \"{}\"", name));
+    if (is_number_of_code(name, *tensor)) {
+      model_.nodes.push_back(
+          {.name = name, .op = "Constant", .outputs = {name}, .attributes = {{"value", tensor}}});
+    } else {
+      model_.initializers.emplace(name, std::move(tensor));
+    }
+  }
+
+  /// True for a constant of the module's code, which PyTorch's optimizer makes an initialiser. It
+  /// becomes a node again, as without optimizer: what is trained depends on that.
+  bool is_number_of_code(const std::string& name, const Tensor& tensor) const {
+    if (kinds_.empty() || tensor.dtype() != DType::F32) return false;
+    const auto kind = kinds_.find(name);
+    return kind == kinds_.end() || (kind->second != "PARAMETER" && kind->second != "BUFFER");
   }
 
   void read_input(const onnx_format::ValueInfo& stored) {
@@ -130,7 +154,7 @@ class ModelReader {
     if (!inputs_.insert(name).second) {
       throw IoError(fmt::format("input \"{}\" is defined a second time", name));
     }
-    if (model_.initializers.contains(name)) return;
+    if (defined_.contains(name)) return;  // an initialiser gives it
     define(name, "input");
     model_.inputs.push_back(value_of(stored, "input"));
     model_.has_doubles = model_.has_doubles || model_.inputs.back().is_double;
@@ -260,6 +284,7 @@ class ModelReader {
   onnx_format::Model& file_;
   TensorReader tensors_;
   Model model_;
+  std::map<std::string, std::string> kinds_;
   std::set<std::string> defined_;
   std::set<std::string> inputs_;
   std::set<std::string> outputs_;

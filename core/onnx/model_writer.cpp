@@ -48,7 +48,10 @@ struct AttributeWriter {
   onnx_format::Attribute& into;
   const std::string& node;
 
-  void operator()(std::int64_t value) const { into.set_type(kInt), into.set_i(value); }
+  void operator()(std::int64_t value) const {
+    const bool is_double = names_double(into.name(), value);
+    into.set_type(kInt), into.set_i(is_double ? element_number(DType::F32) : value);
+  }
   void operator()(float value) const { into.set_type(kFloat), into.set_f(value); }
   void operator()(const std::string& value) const { into.set_type(kString), into.set_s(value); }
   void operator()(const TensorPtr& value) const {
@@ -100,11 +103,6 @@ void write_operator_sets(const Model& model, onnx_format::Model& file) {
 }  // namespace
 
 std::string encode_model(const Model& model, const std::map<std::string, std::string>& metadata) {
-  if (model.has_doubles) {
-    throw UnsupportedError(
-        "it has numbers in float64, which are computed in float32; export it in "
-        "float32");
-  }
   onnx_format::Model file;
   file.set_ir_version(ir_version(model.opset));
   file.set_producer_name(model.producer);

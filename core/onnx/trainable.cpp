@@ -82,6 +82,7 @@ class Finder {
   }
 
   TrainableModel run(bool whole) {
+    numbers_are_nodes_ = model().producer.starts_with("pytorch");
     constants_to_initializers();
     part_what_identities_share();
     if (!whole) take_off_last_activation();
@@ -128,6 +129,7 @@ class Finder {
       if (tensor == nullptr || (*tensor)->dtype() != DType::F32) return false;
       model().initializers.emplace(node.outputs.front(), *tensor);
       from_nodes_.insert(node.outputs.front());
+      numbers_are_nodes_ = numbers_are_nodes_ || (*tensor)->elements() == 1;
       return true;
     });
   }
@@ -261,14 +263,17 @@ class Finder {
   /// True when `node` passes its operand on to be a weight, under another shape or as a part.
   bool passes_on(const ModelNode& node, std::size_t input, const Tensor& tensor) const {
     if (input == 0 && std::ranges::count(kMovements, node.op) > 0) return true;
-    return tensor.elements() > 1 && fixed_.contains(node.outputs.front()) &&
+    return has_size(tensor) && fixed_.contains(node.outputs.front()) &&
            std::ranges::count(kOfWeights, node.op) > 0;
   }
+
+  /// False for a single number that may be one of the code's.
+  bool has_size(const Tensor& tensor) const { return tensor.elements() > 1 || numbers_are_nodes_; }
 
   As learnt_as(const Tensor& tensor, const std::string& name) const {
     const bool from_node = from_nodes_.contains(name);
     if (from_node && !nodes_hold_weights_) return As::Nothing;
-    const bool may_add = !from_node && tensor.elements() > 1 && !is_mask(tensor);
+    const bool may_add = !from_node && has_size(tensor) && !is_mask(tensor);
     auto result = As::Nothing;
     std::vector<std::string> same = {name};
     for (std::size_t i = 0; i < same.size(); ++i) {
@@ -318,7 +323,9 @@ class Finder {
         continue;
       }
       result_.states.emplace_back(name, StateRole::Parameter);
-      if (as == As::Operand && tensor->shape().rank() > 1) result_.operands.push_back(name);
+      const bool is_vector = tensor->shape().rank() == 1 && tensor->elements() > 1;
+      if (as == As::Operand && !is_vector) result_.operands.push_back(name);
+      if (uses_.at(name).size() > 1) result_.shared.push_back(name);
     }
     if (!follows_statistics(node)) return;
     for (const auto input : {kMean, kVariance})
@@ -346,9 +353,9 @@ class Finder {
 
   void list_kept() {
     for (const auto& [name, tensor] : model().initializers) {
-      const bool of_size = tensor->dtype() == DType::F32 && tensor->elements() > 1;
+      const bool is_float = tensor->dtype() == DType::F32;
       const bool own = from_nodes_.contains(name) || statistics_.contains(name) || is_frozen(name);
-      if (!of_size || own || std::ranges::count(result_.states, name, &StateEntry::first) > 0)
+      if (!is_float || own || std::ranges::count(result_.states, name, &StateEntry::first) > 0)
         continue;
       const auto uses = uses_.find(name);
       const bool of_groups =
@@ -366,6 +373,7 @@ class Finder {
   std::set<std::string> reshaped_;
   std::set<std::string> fixed_;  ///< computed of initialisers alone
   bool nodes_hold_weights_ = false, some_frozen_ = false;
+  bool numbers_are_nodes_ = false;  ///< what the code multiplies by is no initialiser
   std::set<std::string> seen_;
   std::unordered_map<std::string, std::vector<Use>> uses_;
 };

@@ -22,10 +22,12 @@ struct TrainableModel {
   /// Sigmoid, Softmax or LogSoftmax that stood at the first output and was left out, because
   /// losses of classes take logits; else empty.
   std::string last_activation;
-  /// Parameters of more than one axis that are no layer's weights, but operands: buffers of their
-  /// author's, perhaps.
+  /// Parameters of more than one axis or of one element that are no layer's weights, but operands:
+  /// buffers of their author's, perhaps.
   std::vector<std::string> operands;
-  /// Initialisers in float32 of more than one element that stay as they are, unasked.
+  /// Parameters that several layers read directly: tied, or merged by an exporter.
+  std::vector<std::string> shared;
+  /// Initialisers in float32 that stay as they are, unasked.
   std::vector<std::string> kept;
   std::int64_t batch_normalizations = 0;
   std::size_t outputs_in_file = 1;
@@ -37,9 +39,10 @@ struct TrainableModel {
 ///   through what is computed of initialisers alone (Slice and Concat, a weight that is
 ///   standardised). Not those of an InstanceNormalization behind a Reshape, which stands for
 ///   groups.
-/// - Operands of Add, Mul and Concat that have more than one element, unless they mask: each value
-///   0 or below -10,000. Those of Sub and Div normalise inputs, and single numbers scale: they stay
-///   as they are.
+/// - Operands of Add, Mul and Concat, also behind what is computed of them alone, unless they mask:
+///   each value 0 or below -10,000. Single numbers only where the exporter writes the numbers of
+///   the code as nodes: PyTorch, and files that have such nodes. Operands of Sub and Div normalise
+///   inputs: they stay as they are.
 /// - Nodes (Constant) hold weights only in a file that has none of a layer's as an initialiser.
 /// - The mean and variance of BatchNormalization are statistics.
 /// Initialisers that a name of `frozen` fits ("encoder.*", as in a shell) stay as they are; so

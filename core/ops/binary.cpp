@@ -39,9 +39,9 @@ constexpr std::array kEntries = {
     Entry{Pow, Arithmetic, "Pow", "y = a^b", [](double a, double b) { return std::pow(a, b); }, 1,
           16, 0},
     Entry{Min, Arithmetic, "Min", "y = min(a, b)",
-          [](double a, double b) { return std::min(a, b); }, 1, 0, 0},
+          [](double a, double b) { return b < a || std::isnan(b) ? b : a; }, 1, 0, 0},
     Entry{Max, Arithmetic, "Max", "y = max(a, b)",
-          [](double a, double b) { return std::max(a, b); }, 1, 0, 0},
+          [](double a, double b) { return b > a || std::isnan(b) ? b : a; }, 1, 0, 0},
     Entry{Equal, Comparison, "Equal", "y = a == b",
           [](double a, double b) -> double { return a == b; }, 1, 0, 0},
     Entry{Less, Comparison, "Less", "y = a < b", [](double a, double b) -> double { return a < b; },
@@ -120,6 +120,18 @@ double apply(BinaryKind kind, DType dtype, double a, double b) {
   return wrap_integer(dtype, integer_arithmetic(kind, to_int64(a), to_int64(b)));
 }
 
+/// b a^(b - 1), and 0 for b = 0 whatever a is.
+ValueId pow_slope_of_base(const Formula& f, ValueId a, ValueId b) {
+  const auto lowered = f.select(f.apply(Equal, b, 0.0), 0.0, f.sub(b, 1.0));
+  return f.mul(b, f.apply(Pow, a, lowered));
+}
+
+/// y log a, and 0 for a = 0 and b >= 0: y stays 0, or 1 for b = 0.
+ValueId pow_slope_of_exponent(const Formula& f, ValueId a, ValueId b, ValueId y) {
+  const auto stays = f.apply(And, f.apply(Equal, a, 0.0), f.apply(GreaterOrEqual, b, 0.0));
+  return f.select(stays, 0.0, f.mul(y, f.apply(UnaryKind::Log, a)));
+}
+
 /// The gradient of operand 0 or 1 before it is summed over broadcast axes.
 ValueId operand_gradient(BinaryKind kind, int operand, const Formula& f,
                          const GradientContext& context) {
@@ -136,8 +148,7 @@ ValueId operand_gradient(BinaryKind kind, int operand, const Formula& f,
     case Div:
       return first ? f.div(dy, b) : f.apply(UnaryKind::Neg, f.div(f.mul(dy, y), b));
     case Pow:
-      if (first) return f.mul(dy, f.mul(b, f.apply(Pow, a, f.sub(b, 1.0))));
-      return f.mul(dy, f.mul(y, f.apply(UnaryKind::Log, a)));
+      return f.mul(dy, first ? pow_slope_of_base(f, a, b) : pow_slope_of_exponent(f, a, b, y));
     case Min:
     case Max: {
       const auto mask = f.apply(kind == Min ? LessOrEqual : GreaterOrEqual, a, b);

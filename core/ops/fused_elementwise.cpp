@@ -16,6 +16,9 @@ bool is_arithmetic(BinaryKind kind) {
   return kind <= BinaryKind::Max || kind >= BinaryKind::ReluGradient;
 }
 
+/// True when it gives f32 for f32, and all of its attributes have one default for every kind.
+bool is_step(UnaryKind kind) { return kind != UnaryKind::Not && kind != UnaryKind::Elu; }
+
 [[noreturn]] void fail(std::string_view step, std::string_view why) {
   throw_invalid(FusedElementwise::kName, fmt::format("step \"{}\": {}", step, why));
 }
@@ -41,7 +44,7 @@ ChainStep parse_step(std::string_view text, std::size_t inputs) {
   const auto name = text.substr(0, open);
   const auto operands = text.substr(open + 1, text.size() - open - 2);
   for (const auto kind : all_unary_kinds()) {
-    if (kind == UnaryKind::Not || Unary(kind).name() != name) continue;
+    if (!is_step(kind) || Unary(kind).name() != name) continue;
     if (operands != ".") fail(text, "takes what came before it: (.)");
     return {.unary = kind};
   }
@@ -113,7 +116,7 @@ std::optional<ChainStep> chain_step(const Op& op, Specs inputs) {
   if (inputs.empty() || inputs[0].dtype != DType::F32) return std::nullopt;
   if (const auto* unary = op_cast<Unary>(op)) {
     const bool plain = unary->attributes() == Unary(unary->kind).attributes();
-    if (plain && unary->kind != UnaryKind::Not) return ChainStep{.unary = unary->kind};
+    if (plain && is_step(unary->kind)) return ChainStep{.unary = unary->kind};
   }
   const auto* binary = op_cast<Binary>(op);
   if (binary == nullptr || !is_arithmetic(binary->kind)) return std::nullopt;

@@ -22,9 +22,9 @@ struct ChainStep {
 
 /// y = the value after the last of `steps`, which starts with input 0. "Add(., 1); Relu(.)" is
 /// Relu(Add(input 0, input 1)): a dot stands for what came before. The kinds are those of Unary,
-/// with their default attributes, and Binary that take and give f32. Inputs broadcast to y, f32.
-/// All contracts: the bits of the operators one after another.
-/// The error bound holds for chains in which nothing cancels: Add, Mul, Relu, Abs, Max, Min.
+/// with their default attributes and without Elu, and Binary that take and give f32. Inputs
+/// broadcast to y, f32. All contracts: the bits of the operators one after another. The error bound
+/// holds for chains in which nothing cancels: Add, Mul, Relu, Abs, Max, Min.
 struct FusedElementwise : OpOf<FusedElementwise> {
   static constexpr std::string_view kName = "FusedElementwise";
   static constexpr std::string_view kSummary = "y = the last of a chain of elementwise operators";

@@ -35,8 +35,13 @@ void for_each_pair(const Shape& x, std::int64_t axis, std::span<const double> in
   const auto inner = x.elements_between(axis + 1, x.rank());
   std::size_t y = 0;
   for (std::int64_t o = 0; o < outer; ++o) {
-    for (const double index : indices) {
-      const auto row = o * x[axis] + clamp_index(to_int64(index), x[axis]);
+    for (std::size_t j = 0; j < indices.size(); ++j) {
+      const auto index = to_int64(indices[j]), size = x[axis];
+      if (!is_index(index, size)) {
+        throw_invalid(Gather::kName,
+                      to_string(IndexFault{static_cast<std::int64_t>(j), index}, size));
+      }
+      const auto row = o * size + (index < 0 ? index + size : index);
       for (std::int64_t i = 0; i < inner; ++i)
         visit(y++, static_cast<std::size_t>(row * inner + i));
     }
@@ -56,10 +61,15 @@ GatherGeometry::GatherGeometry(const Shape& x, std::int64_t axis, const Shape& i
 void check_indices(std::string_view op, const Tensor& indices, std::int64_t size) {
   const auto values = to_doubles(indices);
   for (std::size_t j = 0; j < values.size(); ++j) {
-    if (values[j] >= static_cast<double>(-size) && values[j] < static_cast<double>(size)) continue;
-    throw_invalid(op, fmt::format("index {} at position {} is outside [{}, {}]", values[j], j,
-                                  -size, size - 1));
+    const auto index = to_int64(values[j]);
+    if (is_index(index, size)) continue;
+    throw_invalid(op, to_string(IndexFault{static_cast<std::int64_t>(j), index}, size));
   }
+}
+
+std::string to_string(IndexFault fault, std::int64_t size) {
+  return fmt::format("index {} at position {} is outside [{}, {}]", fault.index, fault.position,
+                     -size, size - 1);
 }
 
 std::vector<TensorSpec> Gather::infer(Specs inputs) const {

@@ -9,7 +9,7 @@ namespace triptych {
 
 /// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`; y's shape is
 /// x's with that axis replaced by the indices' shape. Inputs x (any dtype), indices. An index out
-/// of range is refused at plan time when the indices are constant and clamped otherwise.
+/// of range is refused: at plan time when the indices are constant, else after the run.
 struct Gather : OpOf<Gather> {
   static constexpr std::string_view kName = "Gather";
   static constexpr std::string_view kSummary = "y = x taken at `indices` along `axis`";
@@ -32,7 +32,33 @@ struct GatherGeometry {
 /// `size`. For backends to call when the indices are known at plan time.
 void check_indices(std::string_view op, const Tensor& indices, std::int64_t size);
 
-/// An index counted from the front and clamped to the axis; `size` >= 1.
+TRIPTYCH_HOST_DEVICE constexpr bool is_index(std::int64_t index, std::int64_t size) {
+  return index >= -size && index < size;
+}
+
+/// An index out of range and its position, as one word that kernels store: of several threads that
+/// do, one stays. Numbers that need more than 32 bits become the nearest that does not. 0: none.
+struct IndexFault {
+  std::int64_t position = 0, index = 0;
+
+  TRIPTYCH_HOST_DEVICE static constexpr std::uint64_t word(std::int64_t position,
+                                                           std::int64_t index) {
+    constexpr std::int64_t kMost = 0x7FFFFFFF;
+    const auto place = position < kMost ? position + 1 : kMost;
+    const auto cut = index < -kMost - 1 ? -kMost - 1 : index > kMost ? kMost : index;
+    return static_cast<std::uint64_t>(cut) << 32 | static_cast<std::uint64_t>(place);
+  }
+  static IndexFault of(std::uint64_t word) {
+    return {.position = static_cast<std::int64_t>(word & 0xFFFFFFFFu) - 1,
+            .index = static_cast<std::int32_t>(word >> 32)};
+  }
+};
+
+/// "index 9 at position 2 is outside [-5, 4]" for an axis of `size`.
+std::string to_string(IndexFault fault, std::int64_t size);
+
+/// An index counted from the front and clamped to the axis, so that nothing else is read before
+/// the fault is reported; `size` >= 1.
 TRIPTYCH_HOST_DEVICE constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index < 0 ? 0 : index < size ? index : size - 1;

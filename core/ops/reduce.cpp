@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "core/base/reduction.h"
@@ -30,12 +31,13 @@ struct Entry {
 double add(double total, double x) { return total + x; }
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::array kEntries = {Entry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
-                                 Entry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
-                                 Entry{Max, "ReduceMax", "y = largest x over `axes`", -kInfinity,
-                                       [](double total, double x) { return std::max(total, x); }},
-                                 Entry{Min, "ReduceMin", "y = smallest x over `axes`", kInfinity,
-                                       [](double total, double x) { return std::min(total, x); }}};
+constexpr std::array kEntries = {
+    Entry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
+    Entry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
+    Entry{Max, "ReduceMax", "y = largest x over `axes`; NaN if any is", -kInfinity,
+          [](double total, double x) { return x > total || std::isnan(x) ? x : total; }},
+    Entry{Min, "ReduceMin", "y = smallest x over `axes`; NaN if any is", kInfinity,
+          [](double total, double x) { return x < total || std::isnan(x) ? x : total; }}};
 
 constexpr std::array kKinds = {Sum, Mean, Max, Min};
 
@@ -200,7 +202,7 @@ void ArgMax::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
     };
     std::int64_t best = 0;
     for (std::int64_t c = 1; c < count; ++c) {
-      if (at(c) > at(best) || (select_last_index && at(c) == at(best))) best = c;
+      if (exceeds(at(c), at(best)) || (select_last_index && ties(at(c), at(best)))) best = c;
     }
     y[i] = static_cast<double>(best);
   }

@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/base/exact_math.h"
+#include "core/base/exact_activations.h"
 #include "core/ops/binary.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/unary.h"
@@ -44,12 +44,17 @@ TRIPTYCH_ALWAYS_INLINE float unary(float x, const UnaryParameters& parameters) {
   if constexpr (kKind == Reciprocal) return canonical(1.0F / x);
   if constexpr (kKind == Neg) return exact::negated(x);
   if constexpr (kKind == Abs) return exact::absolute(x);
-  if constexpr (kKind == Sign) return static_cast<float>(x > 0) - static_cast<float>(x < 0);
+  if constexpr (kKind == Sign) {
+    return canonical(select(x != x, x, static_cast<float>(x > 0) - static_cast<float>(x < 0)));
+  }
   if constexpr (kKind == Erf) return exact::erf(x);
   if constexpr (kKind == Clip) {
     const float raised = select(x < parameters.min, parameters.min, x);
     return select(raised > parameters.max, parameters.max, raised);
   }
+  if constexpr (kKind == Elu) return exact::elu(x, parameters.alpha);
+  if constexpr (kKind == Softplus) return exact::softplus(x);
+  if constexpr (kKind == Softsign) return canonical(x / (1.0F + exact::absolute(x)));
 }
 
 /// Gelu with approximate=tanh: x / 2 (1 + tanh u) = x sigmoid(2 u), which does not cancel.

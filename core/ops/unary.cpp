@@ -24,6 +24,10 @@ double gelu(double x, const Unary& op) {
   return 0.5 * x * (1 + std::tanh(kTanhScale * (x + kTanhCubic * x * x * x)));
 }
 
+double softplus(double x, const Unary&) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
+
 struct Entry {
   UnaryKind kind;
   std::string_view name;
@@ -58,14 +62,20 @@ constexpr std::array kEntries = {
           0},
     Entry{Neg, "Neg", "y = -x", [](double x, const Unary&) { return -x; }, 1, 0, 0},
     Entry{Abs, "Abs", "y = |x|", [](double x, const Unary&) { return std::abs(x); }, 1, 0, 0},
-    Entry{Sign, "Sign", "y = -1, 0 or 1: the sign of x",
-          [](double x, const Unary&) -> double { return (x > 0) - (x < 0); }, 1, 0, 0},
+    Entry{Sign, "Sign", "y = -1, 0 or 1: the sign of x; NaN for NaN",
+          [](double x, const Unary&) { return std::isnan(x) ? x : (x > 0) - (x < 0); }, 1, 0, 0},
     Entry{Erf, "Erf", "y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x",
           [](double x, const Unary&) { return std::erf(x); }, 1, 8, 0x1p-23},
     Entry{Clip, "Clip", "y = min(max(x, min), max)",
           [](double x,
              const Unary& op) { return std::min(std::max(x, double{op.min}), double{op.max}); },
           2, 2, 0},
+    Entry{Elu, "Elu", "y = x > 0 ? x : alpha (e^x - 1)",
+          [](double x, const Unary& op) { return x > 0 ? x : double{op.alpha} * std::expm1(x); }, 3,
+          8, 0},
+    Entry{Softplus, "Softplus", "y = log(1 + e^x)", softplus, 3, 8, 0},
+    Entry{Softsign, "Softsign", "y = x / (1 + |x|)",
+          [](double x, const Unary&) { return x / (1 + std::abs(x)); }, 2, 4, 0},
     Entry{Not, "Not", "y = not x", [](double x, const Unary&) -> double { return x == 0; }, 0, 0,
           0}};
 
@@ -109,9 +119,10 @@ ValueId gelu_slope(const Formula& f, ValueId x) {
   return f.add(distribution, f.mul(x, density));
 }
 
-/// With t = tanh(u): (1 + t) / 2 + x / 2 (1 - t^2) du/dx.
+/// With t = tanh(u): (1 + t) / 2 + x / 2 (1 - t^2) du/dx. Beyond |x| = 100, where 1 - t^2 is 0, the
+/// square is bounded: 0 times infinity would be NaN.
 ValueId gelu_tanh_slope(const Formula& f, ValueId x) {
-  const auto square = f.mul(x, x);
+  const auto square = f.apply(BinaryKind::Min, f.mul(x, x), 1e4);
   const auto inner = f.mul(x, f.add(f.mul(square, kTanhScale * kTanhCubic), kTanhScale));
   const auto t = f.apply(Tanh, inner);
   const auto inner_slope = f.add(f.mul(square, 3 * kTanhScale * kTanhCubic), kTanhScale);
@@ -123,6 +134,17 @@ ValueId gelu_tanh_slope(const Formula& f, ValueId x) {
 ValueId inside_mask(const Unary& op, const Formula& f, ValueId x) {
   return f.apply(BinaryKind::And, f.apply(BinaryKind::GreaterOrEqual, x, double{op.min}),
                  f.apply(BinaryKind::LessOrEqual, x, double{op.max}));
+}
+
+/// alpha e^x for x <= 0. Above 0 it is bounded: its infinity would make NaN of the 0 that it meets.
+ValueId elu_slope_below(const Unary& op, const Formula& f, ValueId x) {
+  return f.mul(f.apply(Exp, f.apply(BinaryKind::Min, x, 0.0)), double{op.alpha});
+}
+
+/// 1 / (1 + |x|)^2.
+ValueId softsign_slope(const Formula& f, ValueId x) {
+  const auto root = f.apply(Reciprocal, f.add(f.apply(Abs, x), 1.0));
+  return f.mul(root, root);
 }
 
 ValueId input_gradient(const Unary& op, const Formula& f, ValueId x, ValueId y, ValueId dy) {
@@ -154,6 +176,13 @@ ValueId input_gradient(const Unary& op, const Formula& f, ValueId x, ValueId y, 
                    f.mul(f.apply(Exp, f.apply(Neg, f.mul(x, x))), 2 * std::numbers::inv_sqrtpi));
     case Clip:
       return f.select(inside_mask(op, f, x), dy, 0.0);
+    case Elu:
+      return f.select(f.apply(BinaryKind::Greater, x, 0.0), dy,
+                      f.mul(dy, elu_slope_below(op, f, x)));
+    case Softplus:
+      return f.mul(dy, f.apply(Sigmoid, x));
+    case Softsign:
+      return f.mul(dy, softsign_slope(f, x));
     case Sign:
     case Not:
       break;

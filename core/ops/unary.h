@@ -21,6 +21,9 @@ enum class UnaryKind {
   Sign,
   Erf,
   Clip,
+  Elu,
+  Softplus,
+  Softsign,
   Not
 };
 
@@ -31,18 +34,20 @@ std::span<const UnaryKind> all_unary_kinds();
 /// and Clip also take i8, i32 and i64 (Neg and Abs wrap); Not takes bool.
 struct Unary : OpFamily<Unary> {
   UnaryKind kind = UnaryKind::Relu;
-  float alpha = 0.01F;               ///< LeakyRelu: the slope below 0
+  float alpha = 0.01F;               ///< LeakyRelu: the slope below 0; Elu: -y far below 0, 1
   float min = -3.402823466e38F;      ///< Clip
   float max = 3.402823466e38F;       ///< Clip
   std::string approximate = "none";  ///< Gelu: "none" (erf) or "tanh"
 
   Unary() = default;
-  explicit Unary(UnaryKind unary_kind) : kind(unary_kind) {}
+  explicit Unary(UnaryKind unary_kind)
+      : kind(unary_kind), alpha(unary_kind == UnaryKind::Elu ? 1.0F : 0.01F) {}
 
   std::string_view name() const override;
   std::string_view summary() const override;
   static void visit(auto& self, auto& visitor) {
-    if (self.kind == UnaryKind::LeakyRelu) visitor("alpha", self.alpha);
+    const bool has_alpha = self.kind == UnaryKind::LeakyRelu || self.kind == UnaryKind::Elu;
+    if (has_alpha) visitor("alpha", self.alpha);
     if (self.kind == UnaryKind::Clip) visitor("min", self.min);
     if (self.kind == UnaryKind::Clip) visitor("max", self.max);
     if (self.kind == UnaryKind::Gelu) visitor("approximate", self.approximate);

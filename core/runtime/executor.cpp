@@ -10,6 +10,7 @@
 
 #include "core/runtime/collectives.h"
 #include "core/runtime/executor_memory.h"
+#include "core/runtime/index_watch.h"
 #include "core/runtime/segment_id.h"
 
 namespace triptych {
@@ -54,7 +55,10 @@ bool all_finite(const Tensor& tensor) {
 
 struct Executor::Impl {
   Impl(Plan the_plan, StateStore& the_states, const ExecutorMemory* lender)
-      : plan(std::move(the_plan)), states(the_states), memory(plan, the_states, lender) {
+      : plan(std::move(the_plan)),
+        states(the_states),
+        memory(plan, the_states, lender),
+        indices(plan) {
     find_pointers();
     segments = make_segments(false);
   }
@@ -148,6 +152,7 @@ struct Executor::Impl {
   void end_run() {
     await_collectives(collectives_started);
     synchronize();
+    indices.check();
   }
 
   void execute(const Segment& segment) {
@@ -194,6 +199,7 @@ struct Executor::Impl {
   Plan plan;
   StateStore& states;
   ExecutorMemory memory;
+  IndexWatch indices;
   std::vector<StepPointers> pointers;
   std::vector<Segment> segments;
   std::vector<Segment> single_steps;                              ///< made when first needed
@@ -281,7 +287,9 @@ std::optional<NodeId> Executor::run_until_not_finite() {
     const auto& node = plan.graph.node(plan.steps[segment.first].node);
     for (const auto output : node.outputs) {
       if (!is_floating(plan.graph.spec(output).dtype)) continue;
-      if (!all_finite(impl_->memory.download(segment.device, output))) return node.id;
+      if (all_finite(impl_->memory.download(segment.device, output))) continue;
+      impl_->end_run();  // an index out of range is the earlier fault
+      return node.id;
     }
   }
   impl_->end_run();

@@ -38,9 +38,10 @@ class Executor {
   void set_input(std::string_view name, const Tensor& value);
   /// The same from memory of the caller's, dense and row-major, of any alignment.
   void set_input(std::string_view name, const TensorSpec& spec, std::span<const std::byte> value);
-  /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node
-  /// (a NumericError as NumericError), with the kernel's own nested in it; a CommError, which is
-  /// the same on every rank, as it is.
+  /// One run of all steps. Throws InvalidArgument for an index out of range, when the run has
+  /// ended: its outputs mean nothing then. An exception of a kernel is rethrown as DeviceError
+  /// naming the node (a NumericError as NumericError), with the kernel's own nested in it; a
+  /// CommError, which is the same on every rank, as it is.
   void run();
   /// The same, timing each step alone; slower, as it synchronises after each. `on_step` hears of
   /// each when it has run.

@@ -31,7 +31,7 @@ GraphValue add_array(const GraphPtr& graph, const std::string& name, const py::h
   return {graph, graph->add_state(name, std::move(tensor))};
 }
 
-/// Operands of one node: values of `graph`, and arrays, which become constants.
+/// Operands of one node: values of `graph`, and arrays and numbers, which become constants.
 std::vector<GraphValue> emit(const GraphPtr& graph, const std::string& name,
                              const py::tuple& arguments, const py::dict& attributes) {
   const auto op = make_operator(name, attributes);
@@ -39,7 +39,9 @@ std::vector<GraphValue> emit(const GraphPtr& graph, const std::string& name,
   for (const auto& argument : arguments) {
     if (!py::isinstance<GraphValue>(argument)) {
       const auto which = name + ": input " + std::to_string(inputs.size());
-      inputs.push_back(graph->constant(view_array(argument, which).copy()));
+      auto literal = literal_operand(*op, arguments, inputs.size());
+      inputs.push_back(
+          graph->constant(literal ? std::move(*literal) : view_array(argument, which).copy()));
       continue;
     }
     const auto& value = argument.cast<const GraphValue&>();
@@ -54,6 +56,9 @@ std::vector<GraphValue> emit(const GraphPtr& graph, const std::string& name,
 OptimizerConfig parse_optimizer(const std::string& name, const py::dict& options) {
   OptimizerConfig config;
   config.kind = value_of<OptimizerKind>(name);
+  // PyTorch's defaults; the command line has others.
+  if (config.kind == OptimizerKind::Sgd) config.momentum = 0;
+  if (config.kind == OptimizerKind::AdamW) config.weight_decay = 0.01F;
   const std::map<std::string, float*> numbers = {{"momentum", &config.momentum},
                                                  {"beta1", &config.beta1},
                                                  {"beta2", &config.beta2},
@@ -83,13 +88,23 @@ GraphPtr train(const Graph& graph, const GraphValue& loss, const std::string& op
   return share(make_training_graph(std::move(forward), parse_optimizer(optimizer, options)).graph);
 }
 
-GraphPtr load(const std::string& path, const std::map<std::string, std::int64_t>& bind,
-              const std::vector<std::string>& parameters,
-              const std::vector<std::string>& statistics) {
-  onnx::ImportOptions options = {.bind = bind};
-  for (const auto& name : parameters) options.states[name] = StateRole::Parameter;
-  for (const auto& name : statistics) options.states[name] = StateRole::Statistic;
-  return share(onnx::import_model(onnx::load_model(path), options).graph);
+GraphPtr load(const std::string& path, const std::map<std::string, std::int64_t>& bind) {
+  return share(onnx::import_model(onnx::load_model(path), {.bind = bind}).graph);
+}
+
+/// A network in training: `states` gives each of its numbers that a run keeps the role
+/// "parameter", "statistic" or "other". Those that the file does not have are left out.
+GraphPtr load_training(const std::string& path, const std::map<std::string, std::string>& states,
+                       std::int64_t seed) {
+  static const std::map<std::string, StateRole> roles = {{"parameter", StateRole::Parameter},
+                                                         {"statistic", StateRole::Statistic},
+                                                         {"other", StateRole::Other}};
+  const auto model = onnx::load_model(path);
+  onnx::ImportOptions options = {.dropout_seed = seed};
+  for (const auto& [name, role] : states) {
+    if (model.initializers.contains(name)) options.states[name] = roles.at(role);
+  }
+  return share(onnx::import_model(model, options).graph);
 }
 
 GraphValue output_value(const GraphPtr& graph, const std::string& name) {
@@ -306,8 +321,8 @@ void add_graphs(py::module_& module) {
       .def("dot", [](const Graph& graph) { return to_dot(graph); })
       .def("node_count", [](const Graph& graph) { return graph.nodes().size(); });
   add_plan(module);
-  module.def("load", &load, py::arg("path"), py::arg("bind"), py::arg("parameters"),
-             py::arg("statistics"));
+  module.def("load", &load, py::arg("path"), py::arg("bind"));
+  module.def("load_training", &load_training, py::arg("path"), py::arg("states"), py::arg("seed"));
 }
 
 }  // namespace triptych::python

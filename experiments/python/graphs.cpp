@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/python/graphs.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -23,10 +26,21 @@ PythonPlan::PythonPlan(Graph graph, const training::ExecutionConfig& config, boo
       states_(devices_.set.device()),
       executor_(make_plan(std::move(graph), devices_.set.devices(),
                           options_of(devices_.set, keep_values)),
-                states_) {}
+                states_) {
+  const auto& own = executor_.plan().graph;
+  for (const auto id : own.values_of(ValueKind::Input)) missing_.insert(own.value(id).name);
+}
 
 void PythonPlan::set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
-  for (const auto& [name, input] : inputs) executor_.set_input(name, input.spec, input.bytes);
+  for (const auto& [name, input] : inputs) {
+    executor_.set_input(name, input.spec, input.bytes);
+    missing_.erase(name);
+  }
+  if (missing_.empty()) return;
+  throw InvalidArgument(
+      fmt::format("input \"{}\" was never given; the first run needs all inputs, later ones those "
+                  "that change",
+                  fmt::join(missing_, "\", \"")));
 }
 
 std::vector<std::pair<std::string, Tensor>> PythonPlan::run(

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class PythonPlan {
   PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values);
 
   /// Sets the inputs that are given; those that are not keep what they had. One run; its outputs.
+  /// Throws InvalidArgument for an input that no run was given yet.
   std::vector<std::pair<std::string, Tensor>> run(
       const std::vector<std::pair<std::string, NodeInput>>& inputs);
   /// Time of a call from C++, measured over so many: inputs, a run, all outputs.
@@ -52,6 +54,7 @@ class PythonPlan {
   LockableDevices devices_;
   StateStore states_;
   Executor executor_;
+  std::set<std::string> missing_;  ///< inputs that were never given
 };
 
 }  // namespace triptych::python

@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/stl.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "core/ops/all_ops.h"
+#include "core/ops/binary.h"
 #include "experiments/python/arrays.h"
 #include "experiments/python/dlpack.h"
 #include "experiments/python/gate.h"
+#include "experiments/python/graphs.h"
 #include "experiments/python/module.h"
 #include "experiments/python/node_cache.h"
 #include "experiments/python/operators.h"
@@ -76,7 +81,9 @@ py::tuple run_operator(const std::string& name, const py::tuple& arguments,
   std::vector<NodeInput> inputs;
   for (const auto& argument : arguments) {
     const auto which = name + ": input " + std::to_string(views.size());
-    views.push_back(view_array(argument, which));
+    auto literal = literal_operand(*op, arguments, views.size());
+    views.push_back(literal ? view_array(to_array(std::move(*literal)), which)
+                            : view_array(argument, which));
     inputs.push_back({views.back().spec, views.back().bytes()});
   }
   NodeRun run;
@@ -88,7 +95,47 @@ py::tuple run_operator(const std::string& name, const py::tuple& arguments,
                         to_string(run.time.kind), run.counters);
 }
 
+bool is_number(const py::handle& object) {
+  return PyFloat_CheckExact(object.ptr()) != 0 || PyLong_CheckExact(object.ptr()) != 0;
+}
+
+/// A scalar of T.
+template <class T>
+Tensor number_as(const py::handle& number) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto value = number.cast<std::int64_t>();  // no float, and none beyond int64
+    if (!std::in_range<T>(value)) throw py::cast_error();
+    return scalar_tensor(static_cast<T>(value));
+  } else {
+    const auto value = number.cast<double>();
+    return from_doubles({dtype_of<T>, {}}, {&value, 1});
+  }
+}
+
 }  // namespace
+
+std::optional<Tensor> literal_operand(const Op& op, const py::tuple& arguments, std::size_t i) {
+  if (op_cast<Binary>(op) == nullptr || arguments.size() != 2) return std::nullopt;
+  const py::object number = arguments[i], other = arguments[1 - i];
+  if (!is_number(number) || is_number(other)) return std::nullopt;
+  const auto dtype = py::isinstance<GraphValue>(other)
+                         ? other.cast<const GraphValue&>().spec().dtype
+                         : view_array(other, std::string(op.name())).spec.dtype;
+  try {
+    return visit_dtype(dtype, [&](auto tag) -> std::optional<Tensor> {
+      using T = decltype(tag);
+      if constexpr (std::is_same_v<T, bool>) {
+        return std::nullopt;
+      } else {
+        return number_as<T>(number);
+      }
+    });
+  } catch (const py::cast_error&) {
+    throw_invalid(op.name(), "the number " + std::string(py::repr(number)) + " is no " +
+                                 std::string(to_string(dtype)) +
+                                 ", which the other operand is; Cast one of them");
+  }
+}
 
 OpPtr make_operator(const std::string& name, const py::dict& attributes) {
   const auto& prototype = find_op(name);
@@ -112,6 +159,7 @@ void add_operators(py::module_& module) {
   module.def("bfloat16_to_dlpack", &bfloat16_to_dlpack);
   module.def("python_word", &python_word);
   module.def("python_name", &python_name);
+  module.def("dtype_name", [](const py::handle& dtype) { return to_string(parse_dtype(dtype)); });
   module.def("operators", &operators,
              "(name, formula, attributes with defaults, composite, differentiable) of each.");
   module.def("run_operator", &run_operator, py::arg("name"), py::arg("inputs"),

@@ -4,6 +4,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "core/ops/op.h"
@@ -13,5 +15,11 @@ namespace triptych::python {
 /// The operator of that name; what `attributes` does not name keeps its default. Throws
 /// InvalidArgument for an unknown name, and for a value of another type.
 OpPtr make_operator(const std::string& name, const pybind11::dict& attributes);
+
+/// A number of Python's as operand `i`: where `op` takes two of one dtype and the other is an array
+/// or value, it has that dtype. Nothing for other operands. Throws InvalidArgument for a number
+/// that the dtype has no place for.
+std::optional<Tensor> literal_operand(const Op& op, const pybind11::tuple& arguments,
+                                      std::size_t i);
 
 }  // namespace triptych::python

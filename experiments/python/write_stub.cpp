@@ -38,8 +38,25 @@ def {0}(*inputs: ArrayLike, {1}) -> Result: ...
   if (name != op.name()) fmt::print("{} = {}\n", op.name(), name);
 }
 
+/// Python's operators of two, as ops.py gives them to Result.
+std::string arithmetic() {
+  std::string text;
+  for (const auto* name : {"add", "sub", "mul", "truediv", "pow", "matmul"}) {
+    text += fmt::format("    def __{0}__(self, other: Any) -> Any: ...\n", name);
+    text += fmt::format("    def __r{0}__(self, other: Any) -> Any: ...\n", name);
+  }
+  for (const auto* name : {"eq", "ne"}) {
+    text += fmt::format("    def __{}__(self, other: Any) -> Any: ...  # type: ignore[override]\n",
+                        name);
+  }
+  for (const auto* name : {"lt", "le", "gt", "ge"}) {
+    text += fmt::format("    def __{}__(self, other: Any) -> Any: ...\n", name);
+  }
+  return text;
+}
+
 void print_stub() {
-  fmt::print(R"(from collections.abc import Mapping, Sequence
+  fmt::print(R"(from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -50,7 +67,7 @@ from ._triptych import Value
 
 Options = Mapping[str, Any] | None
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     outputs: tuple[ndarray[Any, Any], ...]
     device: str
@@ -60,13 +77,23 @@ class Result:
     counters: dict[str, float] = ...
     @property
     def value(self) -> ndarray[Any, Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    def __iter__(self) -> Iterator[Result]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, i: int) -> Result: ...
+    def __bool__(self) -> bool: ...
+{}    def __neg__(self) -> Result: ...
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> ndarray[Any, Any]: ...
     def __dlpack__(self, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def _repr_html_(self) -> str: ...
 
 def python_name(name: str) -> str: ...
-)");
+)",
+             arithmetic());
   for (const auto& op : all_ops()) print_operator(*op);
 }
 

@@ -336,6 +336,13 @@ std::vector<std::string> ImportedNetwork::notes() const {
         "parameters (a mask, a table of positions) is kept by the option freeze",
         short_list(trainable_.operands)));
   }
+  if (!trainable_.shared.empty()) {
+    notes.push_back(
+        fmt::format("one initialiser for several layers, which learn it together: {}; PyTorch's "
+                    "default exporter "
+                    "merges equal values so, and dynamo=False keeps one for each layer",
+                    short_list(trainable_.shared)));
+  }
   if (!trainable_.kept.empty()) {
     notes.push_back(fmt::format("not trained, as no layer has them for weights: {}",
                                 short_list(trainable_.kept)));

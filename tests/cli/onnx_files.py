@@ -38,6 +38,24 @@ def integer(name, value):
     return field(1, name) + field(3, value) + field(20, 2)
 
 
+def number(name, value):
+    return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + field(20, 1)
+
+
+def integers(name, values):
+    return field(1, name) + b"".join(field(8, value) for value in values) + field(20, 7)
+
+
+def text(name, value):
+    return field(1, name) + field(4, value) + field(20, 3)
+
+
+def whole_tensor(name, shape, values):
+    """A tensor of int64."""
+    raw = struct.pack(f"<{len(values)}q", *values)
+    return b"".join(field(1, n) for n in shape) + field(2, INT64) + field(8, name) + field(9, raw)
+
+
 def tensor(name, shape, values):
     raw = struct.pack(f"<{len(values)}f", *values)
     return b"".join(field(1, n) for n in shape) + field(2, FLOAT) + field(8, name) + field(9, raw)

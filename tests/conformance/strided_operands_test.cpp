@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "backends/all_backends.h"
 #include "core/ops/batch_normalization.h"

@@ -181,7 +181,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto options = fuzz::options_for(model);
     const auto survey = onnx::survey_model(model, options);
     verify(survey.graph);
-    if (!model.has_doubles) onnx::encode_model(model);
+    onnx::encode_model(model);
     auto trainable_options = options;
     const auto trainable = onnx::make_trainable(model);
     trainable_options.states.insert(trainable.states.begin(), trainable.states.end());

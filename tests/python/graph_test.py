@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
@@ -51,13 +52,96 @@ def small_network(rng):
 
 def test_training_fits_a_line_and_the_forward_graph_stays():
     g, loss = line_fit()
-    step = g.train(loss, "sgd")
+    step = g.train(loss, "sgd", momentum=0.9)
     assert g.outputs == [] and step.outputs == ["loss"]
     plan = step.plan()
     for _ in range(200):
         last = plan.run(**POINTS)["loss"]
     assert last < 1e-6
     np.testing.assert_allclose(plan.states["w"], [[2]], atol=1e-3)
+
+
+def test_an_input_that_was_never_given_is_refused():
+    g, loss = line_fit()
+    plan = g.train(loss, "sgd").plan()
+    with pytest.raises(triptych.BadInput, match='input "learning_rate" was never given'):
+        plan.run(x=POINTS["x"], **{k: v for k, v in POINTS.items() if k not in ("x", "learning_rate")})
+    with pytest.raises(triptych.BadInput, match="was never given"):
+        g.plan().run()
+    plan.run(**POINTS)
+    plan.run()  # inputs keep their values
+
+
+@pytest.mark.parametrize("name, decay, momentum", [("sgd", 0, 0), ("adam", 0, None), ("adamw", 0.01, None)])
+def test_optimizers_have_the_defaults_that_their_description_names(name, decay, momentum):
+    g, loss = line_fit()
+    options = {"weight_decay": decay} if momentum is None else {"weight_decay": decay, "momentum": momentum}
+    if name != "sgd":
+        options.update(beta1=0.9, beta2=0.999, epsilon=1e-8)
+    default, named = g.train(loss, name).plan(), g.train(loss, name, **options).plan()
+    assert default.run(5, **POINTS)["loss"] == named.run(5, **POINTS)["loss"]
+    assert default.weights_sha256 == named.weights_sha256
+    assert g.train.__doc__ is not None and "momentum=0" in g.train.__doc__
+
+
+def test_conditions_on_values_raise_and_comparisons_are_nodes():
+    with pytest.raises(triptych.BadInput, match="neither true nor false until a plan"):
+        @triptych.function((3,))
+        def branches(x):
+            return x if x > 0 else -x
+
+    with pytest.raises(triptych.BadInput, match="neither true nor false"):
+        @triptych.function((3,), (3,))
+        def same(x, y):
+            return x if x == y else y
+
+    @triptych.function((3,), (3,))
+    def compared(x, y):
+        return {"eq": x == y, "ne": x != y, "lt": x < 2, "ge": 2 >= x, "f": 2 / (1 + x) - 3 * y ** 2}
+
+    x, y = np.float32([1, 2, 3]), np.float32([1, 0, 3])
+    got = compared.plan().run(x=x, y=y)
+    for name, want in {"eq": x == y, "ne": x != y, "lt": x < 2, "ge": 2 >= x, "f": 2 / (1 + x) - 3 * y ** 2}.items():
+        np.testing.assert_allclose(got[name], want, rtol=1e-6, err_msg=name)
+    assert len({compared.value("x"), compared.value("y")}) == 2  # values can be keys
+
+
+def test_a_number_has_the_dtype_of_the_value_beside_it():
+    @triptych.function(x=((2,), "i32"), h=((2,), "f16"))
+    def scaled(x, h):
+        return x * 3, h / 2
+
+    got = scaled.plan().run(x=np.int32([1, -2]), h=np.float16([1, 3]))
+    assert got["y0"].tolist() == [3, -6] and got["y1"].tolist() == [0.5, 1.5]
+    with pytest.raises(triptych.BadInput, match="the number 0.5 is no i32"):
+        triptych.function(x=((2,), "i32"))(lambda x: x * 0.5)
+    with pytest.raises(triptych.BadInput, match="the number 4294967296 is no i32"):
+        triptych.function(x=((2,), "i32"))(lambda x: x + 2**32)
+
+
+def test_the_example_of_function_runs():
+    code = re.search(r"(@triptych.function.*?)f\.plan", triptych.function.__doc__, re.S).group(1)
+    names = {"triptych": triptych}
+    exec(textwrap.dedent("    " + code), names)
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    x, y = np.ones((1, 4), np.float32), np.ones((1, 4), bfloat16)
+    assert names["f"].plan("cpu").run(x=x, y=y)["y0"].tolist() == [[2, 2, 2, 2]]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda-emulated", "systolic"])
+@pytest.mark.parametrize("count", [3, 5000])
+def test_an_index_out_of_range_names_node_and_index(backend, count):
+    @triptych.function((60, 2), ((count,), "i64"))
+    def rows(x, i):
+        return ops.gather(x, i)
+
+    plan = rows.plan(backend, "bf16-exact")
+    i = np.zeros(count, np.int64)
+    i[2] = 61
+    with pytest.raises(triptych.BadInput, match=r'node "gather" \(Gather\): index 61 at position 2 is outside \[-60, 59\]'):
+        plan.run(x=np.ones((60, 2), np.float32), i=i)
+    i[2] = -60
+    assert plan.run(i=i)["y0"].sum() == 2 * count
 
 
 def test_steps_in_one_call_are_those_of_many_calls():

@@ -268,3 +268,24 @@ def test_memory_has_a_limit():
                 triptych.set_max_memory(wrong)
     finally:
         triptych.set_max_memory(1 << 20)
+
+
+def test_results_are_used_as_values_of_a_graph_are():
+    x = np.float32([[1, 2], [3, 4]])
+
+    def body(x):
+        a, b = ops.split(x, axis=1, split=[1, 1])
+        return (a + 2 * b) ** 2 / 4 - ops.abs(-a) @ np.float32([[1]])
+
+    got = body(x)
+    traced = triptych.function((2, 2))(body)
+    assert got.shape == (2, 1) and got.dtype == "f32"
+    np.testing.assert_array_equal(got.value, traced.plan().run(x=x)["y0"])
+    parts = ops.split(x, axis=1, split=[1, 1])
+    assert len(parts) == 2 and parts[1].value.tolist() == [[2], [4]] and parts[1].device == parts.device
+    with pytest.raises(triptych.BadInput, match="has 2 outputs; take one of them"):
+        ops.neg(parts)
+    with pytest.raises(TypeError, match="has one output"):
+        len(got)
+    assert (ops.neg(x) == -x).value.all() and (np.float32(2) * ops.neg(x)).shape == (2, 2)
+    assert bool(ops.reduce_sum(x, keepdims=False) > 9) and ops.add(np.int64([1]), 2).dtype == "i64"

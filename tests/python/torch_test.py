@@ -88,3 +88,71 @@ def test_module_is_left_as_it_was():
     triptych.from_torch(net, torch.zeros(1, 1, SIZE, SIZE))
     assert net.training
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+
+
+class Partly(torch.nn.Module):
+    """A frozen layer, dropout, a parameter that no output depends on, and a learnable number."""
+
+    def __init__(self, ratio=0.0):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 8), torch.nn.Linear(8, 1)
+        self.first.requires_grad_(False)
+        self.drop, self.aux = torch.nn.Dropout(ratio), torch.nn.Linear(3, 2)
+        self.scale = torch.nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        return self.last(self.drop(torch.nn.functional.elu(self.first(x)))) * self.scale
+
+
+def steps_of(net, x, count):
+    g = triptych.from_torch(net, x)
+    y = g.result("y")
+    loss = triptych.ops.reduce_mean(y * y, keepdims=False)
+    plan = g.train(loss, "sgd").plan("cpu")
+    losses = [plan.run(x=x, learning_rate=0.05)["loss"].item() for _ in range(count)]
+    return losses, plan.states
+
+
+def test_frozen_and_unused_parameters_stay_and_the_rest_is_trained_as_by_pytorch():
+    torch.manual_seed(1)
+    net, x = Partly(), 100 * torch.randn(16, 6)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    losses, states = steps_of(net, x, 5)
+    assert set(before) <= set(states)  # load_state_dict takes them
+    optimizer, expected = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.05), []
+    for _ in range(5):
+        loss = (net(x) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        expected.append(loss.item())
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    for name, value in net.state_dict().items():
+        np.testing.assert_allclose(states[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+        kept = name.startswith(("first", "aux"))
+        assert kept == np.array_equal(states[name], before[name]), name
+
+
+def test_dropout_draws_in_training_and_other_numbers_in_each_run():
+    torch.manual_seed(1)
+    net, x = Partly(0.5), torch.randn(16, 6)
+    random_state = torch.get_rng_state()
+    g = triptych.from_torch(net, x, seed=7)
+    assert torch.equal(random_state, torch.get_rng_state())
+    plan = g.plan("cpu")
+    first, second = plan.run(x=x)["y"], plan.run(x=x)["y"]
+    assert not np.array_equal(first, second) and plan.states["dropout.step"] == 2
+    again = triptych.from_torch(net, x, seed=7).plan("cuda-emulated")
+    np.testing.assert_allclose(again.run(x=x)["y"], first, rtol=1e-5)
+    mean = np.mean([plan.run(x=x)["y"] for _ in range(2000)], axis=0)
+    net.eval()
+    np.testing.assert_allclose(mean, net(x).detach(), atol=0.1)
+
+
+def test_what_pytorch_cannot_export_is_a_sentence():
+    class Odd(torch.nn.Module):
+        def forward(self, x):
+            return torch.linalg.svd(x)[0]
+
+    with pytest.raises(triptych.Unsupported, match="PyTorch .* cannot export this module in training"):
+        triptych.from_torch(Odd(), torch.zeros(3, 3))

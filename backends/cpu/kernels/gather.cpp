@@ -8,26 +8,29 @@
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
+#include "core/runtime/index_reader.h"
 
 namespace triptych::cpu {
 namespace {
 
 constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
 
-void check_constant_indices(const KernelQuery& query, std::int64_t size) {
-  if (query.constants.size() < 2 || query.constants[1] == nullptr) return;
-  check_indices(query.op.name(), *query.constants[1], size);
+/// Index at `position` of the indices, counted from the front; one out of range is reported.
+std::int64_t counted(std::int64_t index, std::int64_t position, std::int64_t size,
+                     std::uint64_t* report) {
+  if (!is_index(index, size) && report != nullptr) {
+    __atomic_store_n(report, IndexFault::word(position, index), __ATOMIC_RELAXED);
+  }
+  return clamp_index(index, size);
 }
 
 template <class Index>
-class GatherKernel : public Kernel {
+class GatherKernel : public Kernel, public IndexReader {
  public:
   GatherKernel(const KernelQuery& query, Device&)
-      : geometry_(query.inputs[0].spec.shape, query.as<Gather>().axis, query.inputs[1].spec.shape),
-        run_bytes_(geometry_.inner *
-                   static_cast<std::int64_t>(dtype_size(query.inputs[0].spec.dtype))) {
-    check_constant_indices(query, geometry_.size);
-  }
+      : IndexReader(query, query.inputs[0].spec.shape, query.as<Gather>().axis),
+        run_bytes_(geometry().inner *
+                   static_cast<std::int64_t>(dtype_size(query.inputs[0].spec.dtype))) {}
 
   static Verdict accepts(const KernelQuery& query) {
     if (query.inputs[1].spec.dtype != dtype_of<Index>) return Verdict::no("other index dtype");
@@ -37,12 +40,13 @@ class GatherKernel : public Kernel {
   void run(const KernelArgs& args) override {
     if (run_bytes_ == 0) return;
     const auto* indices = args.in<Index>(1);
-    const auto grain = std::max<std::int64_t>(kTaskElements / geometry_.inner, 1);
+    const auto grain = std::max<std::int64_t>(kTaskElements / geometry().inner, 1);
     parallel_for(
-        geometry_.outer * geometry_.count, grain, [&](std::int64_t begin, std::int64_t end) {
+        geometry().outer * geometry().count, grain, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t row = begin; row < end; ++row) {
-            const auto index = clamp_index(indices[row % geometry_.count], geometry_.size);
-            const auto source = row / geometry_.count * geometry_.size + index;
+            const auto position = row % geometry().count;
+            const auto index = counted(indices[position], position, geometry().size, report());
+            const auto source = row / geometry().count * geometry().size + index;
             std::memcpy(args.outputs[0] + row * run_bytes_, args.inputs[0] + source * run_bytes_,
                         static_cast<std::size_t>(run_bytes_));
           }
@@ -50,19 +54,15 @@ class GatherKernel : public Kernel {
   }
 
  private:
-  GatherGeometry geometry_;
   std::int64_t run_bytes_;
 };
 
 /// A task owns columns of dx: all indices of one outer index, kColumns inner ones.
 template <class Index>
-class GatherGradientKernel : public Kernel {
+class GatherGradientKernel : public Kernel, public IndexReader {
  public:
   GatherGradientKernel(const KernelQuery& query, Device&)
-      : geometry_(query.outputs[0].spec.shape, query.as<GatherGradient>().axis,
-                  query.inputs[1].spec.shape) {
-    check_constant_indices(query, geometry_.size);
-  }
+      : IndexReader(query, query.outputs[0].spec.shape, query.as<GatherGradient>().axis) {}
 
   static Verdict accepts(const KernelQuery& query) {
     if (query.inputs[1].spec.dtype != dtype_of<Index>) return Verdict::no("other index dtype");
@@ -70,10 +70,10 @@ class GatherGradientKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    const auto blocks = ceil_div(geometry_.inner, kColumns);
-    const auto rows = std::max<std::int64_t>(geometry_.size + geometry_.count, 1);
+    const auto blocks = ceil_div(geometry().inner, kColumns);
+    const auto rows = std::max<std::int64_t>(geometry().size + geometry().count, 1);
     const auto grain = std::max<std::int64_t>(kTaskElements / (rows * kColumns), 1);
-    parallel_for(geometry_.outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(geometry().outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         add_columns(args, task / blocks, task % blocks * kColumns);
       }
@@ -84,23 +84,21 @@ class GatherGradientKernel : public Kernel {
   static constexpr std::int64_t kColumns = 64;
 
   void add_columns(const KernelArgs& args, std::int64_t outer, std::int64_t first) const {
-    const auto columns = std::min(kColumns, geometry_.inner - first);
-    const float* dy = args.in<float>(0) + outer * geometry_.count * geometry_.inner + first;
-    float* dx = args.out<float>(0) + outer * geometry_.size * geometry_.inner + first;
-    for (std::int64_t q = 0; q < geometry_.size; ++q) {
-      std::fill_n(dx + q * geometry_.inner, columns, 0.0F);
+    const auto columns = std::min(kColumns, geometry().inner - first);
+    const float* dy = args.in<float>(0) + outer * geometry().count * geometry().inner + first;
+    float* dx = args.out<float>(0) + outer * geometry().size * geometry().inner + first;
+    for (std::int64_t q = 0; q < geometry().size; ++q) {
+      std::fill_n(dx + q * geometry().inner, columns, 0.0F);
     }
-    for (std::int64_t j = 0; j < geometry_.count; ++j) {
-      const auto q = clamp_index(args.in<Index>(1)[j], geometry_.size);
-      const float* source = dy + j * geometry_.inner;
-      float* target = dx + q * geometry_.inner;
+    for (std::int64_t j = 0; j < geometry().count; ++j) {
+      const auto q = counted(args.in<Index>(1)[j], j, geometry().size, report());
+      const float* source = dy + j * geometry().inner;
+      float* target = dx + q * geometry().inner;
       for (std::int64_t i = 0; i < columns; ++i) {
         target[i] = exact::canonical(target[i] + source[i]);
       }
     }
   }
-
-  GatherGeometry geometry_;
 };
 
 }  // namespace

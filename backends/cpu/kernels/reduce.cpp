@@ -173,7 +173,7 @@ class ArgMaxKernel : public Kernel {
     for (std::int64_t i = 1; i < lines_.count; ++i) {
       for (std::int64_t w = 0; w < width; ++w) {
         const auto value = static_cast<C>(x[i * lines_.inner + w]);
-        const bool better = value > best[w] || (last_ && value == best[w]);
+        const bool better = exceeds(value, best[w]) || (last_ && ties(value, best[w]));
         best[w] = better ? value : best[w];
         y[w] = better ? i : y[w];
       }

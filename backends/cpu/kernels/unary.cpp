@@ -119,6 +119,12 @@ UnaryRow row_of(const Unary& op, DType dtype) {
       return float_row_of<Formula<Erf>>(dtype);
     case Clip:
       return number_row_of<Clip>(dtype);
+    case Elu:
+      return float_row_of<Formula<Elu>>(dtype);
+    case Softplus:
+      return float_row_of<Formula<Softplus>>(dtype);
+    case Softsign:
+      return float_row_of<Formula<Softsign>>(dtype);
     case Not:
       return &not_row;
   }

@@ -82,6 +82,10 @@ __device__ Held<kEach> apply(UnaryKind kind, const scalar::UnaryParameters& para
       return each<Erf>(parameters, x);
     case Clip:
       return each<Clip>(parameters, x);
+    case Softplus:
+      return each<Softplus>(parameters, x);
+    case Softsign:
+      return each<Softsign>(parameters, x);
     default:
       return x;
   }

@@ -4,18 +4,32 @@
 #include "backends/cuda/kernels/strided_copy.cuh"
 #include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
+#include "core/runtime/index_reader.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
+/// A plain store of 8 bytes is whole on a GPU. The emulation's threads may be several of the
+/// host's.
+__device__ void report_fault(std::uint64_t* report, std::int64_t position, std::int64_t index) {
+  if (report == nullptr) return;
+#if defined(__CUDACC__)
+  *report = IndexFault::word(position, index);
+#else
+  __atomic_store_n(report, IndexFault::word(position, index), __ATOMIC_RELAXED);
+#endif
+}
+
 /// One unit of y per thread; g.inner counts units.
 template <class Index, class Unit>
 __global__ void gather_kernel(Global<const Unit> x, Global<const Index> indices, Global<Unit> y,
-                              GatherGeometry g) {
+                              GatherGeometry g, std::uint64_t* report) {
   const auto units = g.outer * g.count * g.inner;
   for (auto i = global_thread(); i < units; i += all_threads()) {
     const std::int64_t row = i / g.inner;
-    const Index index = indices[row % g.count];
+    const std::int64_t position = row % g.count;
+    const Index index = indices[position];
+    if (!is_index(index, g.size)) report_fault(report, position, index);
     const std::int64_t source = row / g.count * g.size + clamp_index(index, g.size);
     const Unit value = x[source * g.inner + i % g.inner];
     y[i] = value;
@@ -44,10 +58,12 @@ struct Columns {
 };
 
 /// A warp owns one index q of dx and a strip of columns. It looks through the indices, 32 at a
-/// time, for q, and adds those of dy in ascending order: nobody else writes to its sums.
+/// time, for q, and adds those of dy in ascending order: nobody else writes to its sums. The first
+/// warp reports.
 template <class Index>
 __global__ void gather_gradient_kernel(Global<const float> dy, Global<const Index> indices,
-                                       Global<float> dx, GatherGeometry g, std::int64_t strips) {
+                                       Global<float> dx, GatherGeometry g, std::int64_t strips,
+                                       std::uint64_t* report) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   for (auto w = global_thread() / kWarp; w < g.size * strips; w += all_threads() / kWarp) {
     const std::int64_t q = w / strips;
@@ -57,6 +73,7 @@ __global__ void gather_gradient_kernel(Global<const float> dy, Global<const Inde
       if (first + lane < g.count) {
         const Index index = indices[first + lane];
         found = clamp_index(index, g.size) == q;
+        if (w == 0 && !is_index(index, g.size)) report_fault(report, first + lane, index);
       }
       const auto lanes = __ballot_sync(~0U, found);
       if (lanes == 0) continue;
@@ -81,65 +98,52 @@ Verdict accepts_indices(const KernelQuery& query) {
   return accepts_dense(query);
 }
 
-GatherGeometry checked_geometry(const KernelQuery& query, const Shape& x, std::int64_t axis) {
-  const GatherGeometry geometry(x, axis, query.inputs[1].spec.shape);
-  if (query.constants.size() > 1 && query.constants[1] != nullptr) {
-    check_indices(query.op.name(), *query.constants[1], geometry.size);
-  }
-  return geometry;
-}
-
 template <class Index>
-class GatherKernel : public Kernel {
+class GatherKernel : public Kernel, public IndexReader {
  public:
   GatherKernel(const KernelQuery& query, Device&)
-      : geometry_(checked_geometry(query, query.inputs[0].spec.shape, query.as<Gather>().axis)),
+      : IndexReader(query, query.inputs[0].spec.shape, query.as<Gather>().axis),
         element_size_(dtype_size(query.inputs[0].spec.dtype)) {}
 
   static Verdict accepts(const KernelQuery& query) { return accepts_indices<Index>(query); }
 
   void run(const KernelArgs& args) override {
-    const auto row_bytes = static_cast<std::uint64_t>(geometry_.inner) * element_size_;
-    if (row_bytes == 0 || geometry_.outer * geometry_.count == 0) return;
+    const auto row_bytes = static_cast<std::uint64_t>(geometry().inner) * element_size_;
+    if (row_bytes == 0 || geometry().outer * geometry().count == 0) return;
     const auto unit_size =
         widest_unit(row_bytes | address_of(args.inputs[0]) | address_of(args.outputs[0]));
-    auto g = geometry_;
+    auto g = geometry();
     g.inner = static_cast<std::int64_t>(row_bytes / unit_size);
     visit_unit(unit_size, [&](auto unit) {
       using Unit = decltype(unit);
       const auto units = g.outer * g.count * g.inner;
       launch(args.stream, "gather", one_dimension(units), gather_kernel<Index, Unit>,
              Global(args.in<Unit>(0), g.outer * g.size * g.inner),
-             Global(args.in<Index>(1), g.count), Global(args.out<Unit>(0), units), g);
+             Global(args.in<Index>(1), g.count), Global(args.out<Unit>(0), units), g, report());
     });
   }
 
  private:
-  GatherGeometry geometry_;
   std::size_t element_size_;
 };
 
 template <class Index>
-class GatherGradientKernel : public Kernel {
+class GatherGradientKernel : public Kernel, public IndexReader {
  public:
   GatherGradientKernel(const KernelQuery& query, Device&)
-      : geometry_(checked_geometry(query, query.outputs[0].spec.shape,
-                                   query.as<GatherGradient>().axis)) {}
+      : IndexReader(query, query.outputs[0].spec.shape, query.as<GatherGradient>().axis) {}
 
   static Verdict accepts(const KernelQuery& query) { return accepts_indices<Index>(query); }
 
   void run(const KernelArgs& args) override {
-    const auto& g = geometry_;
+    const auto& g = geometry();
     if (g.outer * g.size * g.inner == 0) return;
     const auto strips = ceil_div(g.outer * g.inner, kStrip);
     launch(args.stream, "gather_gradient", one_dimension(g.size * strips * kWarp),
            gather_gradient_kernel<Index>, Global(args.in<float>(0), g.outer * g.count * g.inner),
            Global(args.in<Index>(1), g.count),
-           Global(args.out<float>(0), g.outer * g.size * g.inner), g, strips);
+           Global(args.out<float>(0), g.outer * g.size * g.inner), g, strips, report());
   }
-
- private:
-  GatherGeometry geometry_;
 };
 
 }  // namespace

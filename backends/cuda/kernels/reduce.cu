@@ -230,24 +230,23 @@ struct ArgMaxLayout : AxisLines {
   bool last = false;  ///< of equal elements
 };
 
-/// The best element of some; none at first, and none when all are NaN.
+/// The best element of some; none at first.
 template <class C>
 struct Best {
   C value{};
   std::int64_t index = -1;
 
   __device__ void meet(C other, std::int64_t at, bool last) {
-    if (at < 0 || other != other) return;
+    if (at < 0) return;
     const bool wins_tie = last ? at > index : at < index;
-    if (index < 0 || other > value || (other == value && wins_tie)) {
+    if (index < 0 || exceeds(other, value) || (ties(other, value) && wins_tie)) {
       value = other;
       index = at;
     }
   }
 };
 
-/// A warp or a thread owns a line. Compares as floats what is stored in fewer bits. NaN is never
-/// better, but nothing is better than one at the beginning.
+/// A warp or a thread owns a line. Compares as floats what is stored in fewer bits.
 template <class T, int kThreads>
 __global__ void arg_max_kernel(Global<const T> x, Global<std::int64_t> y, ArgMaxLayout layout) {
   using C = scalar::ComputeType<T>;
@@ -266,11 +265,7 @@ __global__ void arg_max_kernel(Global<const T> x, Global<std::int64_t> y, ArgMax
       const std::int64_t index = __shfl_down_sync(kWholeWarp, best.index, half);
       best.meet(value, index, layout.last);
     }
-    if (member == 0) {
-      const T first = x[base];
-      const auto start = static_cast<C>(first);
-      y[line] = start != start || best.index < 0 ? 0 : best.index;
-    }
+    if (member == 0) y[line] = best.index;
   }
 }
 

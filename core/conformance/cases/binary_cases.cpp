@@ -105,10 +105,12 @@ void add_edges(std::vector<OpCase>& cases) {
   add(small, Mul, {kTiny, -kTiny, 0x1p-64, 0x1p-127, 0x1.0008p-63},
       {0.5, 0.75, -0x1p-63, 0.5, 0x1.fffp-64});
   add(small, Div, {kTiny, -kTiny, 0x1p-127, 3 * kTiny, kTiny}, {2, 4, 1, 2, -1});
-  for (const auto kind : {Add, Sub, Mul, Div}) {
+  for (const auto kind : {Add, Sub, Mul, Div, Min, Max}) {
     add("nan", kind, {kInfinity, -kInfinity, 0, kInfinity, kNan, 1, kNan, 0},
         {kInfinity, kInfinity, 0, 0, 1, kNan, kNan, kInfinity});
   }
+  add("special", Pow, {0, 0, 0, kInfinity, -kInfinity, kInfinity, 1, kNan, -8, 2, 0.5},
+      {0, 2, -1, 0, 3, -2, kInfinity, 0, 0.5, kInfinity, kInfinity});
   for (const auto kind : {SigmoidGradient, TanhGradient, Pow}) {
     add("nan", kind, {kNan, 1, kNan, 2, 3}, {1, kNan, kNan, 0, 1});
   }

@@ -32,6 +32,7 @@ void add_fused_elementwise_cases(std::vector<OpCase>& cases) {
       {f32({70}, 0.5, 2)});
   add("more_unary_kinds", "Reciprocal(.); Tanh(.); Exp(.); Neg(.); Sign(.)", {f32({70}, 0.5, 2)},
       false);
+  add("activations", "Softplus(.); Softsign(.)", {f32({70}, 0.5, 2)}, false);
   add("binary_kinds", "Pow(., 1); Div(., 2); Min(., 3); Sub(4, .); SigmoidGradient(., 5)",
       {f32({70}, 0.5, 1), f32({70}, 1, 2), f32({70}, 1, 2), f32({70}, 3, 4), f32({70}, 2, 3),
        f32({70})},

@@ -59,8 +59,13 @@ void add_argmax(std::vector<OpCase>& cases) {
   }
   const auto ties = exactly(DType::F32, {2, 4}, {1, 3, 3, 2, -1, -1, -1, -1});
   cases.push_back({"first_of_ties", make_op(op), {ties}});
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto nans =
+      exactly(DType::F32, {3, 4}, {1, kNan, 3, kNan, kNan, 1, 2, kNan, 1, 2, 3, kNan});
+  cases.push_back({"first_nan", make_op(op), {nans}});
   op.select_last_index = true;
   cases.push_back({"last_of_ties", make_op(op), {ties}});
+  cases.push_back({"last_nan", make_op(op), {nans}});
 }
 
 /// A maximum or minimum is chosen, not computed: a subnormal stays.
@@ -75,6 +80,25 @@ void add_subnormals(std::vector<OpCase>& cases) {
   add(ReduceKind::Max);
   for (auto& value : values) value = -value;
   add(ReduceKind::Min);
+}
+
+/// A NaN is in the result wherever it lies: alone in a lane, in a later block, in a column.
+void add_special(std::vector<OpCase>& cases, ReduceKind kind) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values(std::size_t{3} * 2500, 1);
+  for (const std::size_t place : {0, 2499, 2500 + 1030}) values[place] = kNan;
+  values[5003] = -kInfinity;
+  cases.push_back(
+      {"nan_in_long_rows", reduce(kind, {1}), {exactly(DType::F32, {3, 2500}, values)}, false});
+  cases.push_back(
+      {"nan_in_long_columns", reduce(kind, {0}), {exactly(DType::F32, {2500, 3}, values)}, false});
+  cases.push_back({"special",
+                   reduce(kind, {1}),
+                   {exactly(DType::F32, {5, 3},
+                            {kNan, 2, 1, 3, kNan, 1, 2, 1, kNan, kInfinity, -kInfinity, 1,
+                             -kInfinity, -kInfinity, -kInfinity})},
+                   false});
 }
 
 }  // namespace
@@ -103,6 +127,7 @@ void add_reduce_cases(std::vector<OpCase>& cases) {
                        false});
     }
   }
+  for (const auto kind : {ReduceKind::Max, ReduceKind::Min}) add_special(cases, kind);
   add_argmax(cases);
 }
 

@@ -68,6 +68,10 @@ void add_extremes(std::vector<OpCase>& cases) {
   add_values(cases, "large", Log, {1e-30, 1e-3, 0.999, 1, 1.001, 1e3, 1e30});
   add_values(cases, "large", Sqrt, {0, 1e-30, 1e-3, 1, 2, 4, 1e30});
   add_values(cases, "large", Reciprocal, {-1e30, -1e-30, -3, 3, 1e-30, 1e30});
+  add_values(cases, "large", Elu, {-1e30, -100, -25, -1, -1e-3, -1e-7, 0, 1e-7, 1, 100, 1e30});
+  add_values(cases, "large", Softplus,
+             {-1e30, -100, -88, -30, -17, -12.3, -1, 0, 1, 17, 100, 1e30});
+  add_values(cases, "large", Softsign, {-3e38, -1e5, -1, -1e-7, 0, 1e-7, 1, 1e5, 3e38});
   for (const auto kind : {Relu, LeakyRelu, Abs, Sign}) {
     add_values(cases, "at_zero", kind, {-1, -1e-30, 0, 1e-30, 1});
   }
@@ -84,11 +88,18 @@ void add_edges(std::vector<OpCase>& cases) {
   const std::vector<double> edges = {
       kTiny,    -kTiny,    0x1.fffffcp-127, -0x1.fffffcp-127, 0x1p-127, -0x1p-127,
       0x1p-149, -0x1p-149, 3 * kTiny,       -3 * kTiny,       0,        -0.0};
-  for (const auto kind : {Relu, LeakyRelu, Sigmoid, Tanh, Exp, Neg, Abs, Erf, Gelu}) {
+  for (const auto kind :
+       {Relu, LeakyRelu, Sigmoid, Tanh, Exp, Neg, Abs, Erf, Gelu, Elu, Softsign}) {
     add_values(cases, "around_the_smallest_normal", kind, edges);
     if (kind != Neg && kind != Abs) add_values(cases, "nan", kind, {kNan, 1, kNan, kNan, kNan});
   }
   add_values(cases, "around_the_smallest_normal", Sqrt, {kTiny, 3 * kTiny, 0, -0.0, -kTiny});
+  for (const auto kind : {Log, Sign, Clip, Softplus}) {
+    add_values(cases, "nan", kind, {kNan, 1, kNan, kNan, kNan});
+  }
+  for (const auto kind : all_unary_kinds()) {
+    if (kind != Not) add_values(cases, "infinite", kind, {kInfinity, -kInfinity, kInfinity});
+  }
   add_values(cases, "nan", Sqrt, {-1, -kInfinity, kNan, 4, kInfinity});
   add_values(cases, "nan", Reciprocal, {kNan, 0, -0.0, kInfinity, 2});
 }
@@ -99,8 +110,15 @@ void add_attributes(std::vector<OpCase>& cases) {
   cases.push_back({"alpha", make_op(leaky), {f32({3, 17})}});
   Unary gelu(Gelu);
   gelu.approximate = "tanh";
+  cases.push_back({"tanh_large",
+                   make_op(gelu),
+                   {exactly(DType::F32, {6}, {-1e30, -1e19, -6, 6, 1e19, 1e30})},
+                   false});
   cases.push_back({"tanh", make_op(gelu), {f32({2, 53}, -4, 4)}});
   cases.push_back({"tanh_bf16", make_op(gelu), {of(DType::BF16, {2, 53}, -4, 4)}, false});
+  Unary elu(Elu);
+  elu.alpha = 0.3F;
+  cases.push_back({"alpha", make_op(elu), {f32({3, 17}, -4, 4)}, false});
   Unary clip(Clip);
   clip.min = -0.5F;
   clip.max = 0.25F;

@@ -21,6 +21,12 @@ ValueId compare(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
   return n.f.apply(kind, n.cast(a, DType::I32), n.cast(b, DType::I32));
 }
 
+ValueId norm_of(const Formula& f, ValueId squares) {
+  const auto is_zero = f.apply(BinaryKind::Equal, squares, 0.0);
+  const auto root = f.apply(UnaryKind::Sqrt, f.select(is_zero, 1.0, squares));
+  return f.select(is_zero, 0.0, root);
+}
+
 ValueId broadcast_as_of_old(NodeImport& n) {
   const auto b = n.in(1);
   if (n.opset >= 7) return b;

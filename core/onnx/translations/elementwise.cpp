@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/onnx/node_import.h"
 #include "core/onnx/translations/arithmetic.h"
 #include "core/ops/binary.h"
@@ -27,32 +30,27 @@ std::vector<ValueId> gelu(NodeImport& n) {
   return {n.apply(make_op(op), {n.in(0)})};
 }
 
-/// x where it is above 0, else `below`.
-ValueId above_zero_or(NodeImport& n, ValueId x, ValueId below) {
-  return n.f.select(n.f.apply(BinaryKind::Greater, x, 0.0), x, below);
+ValueId elu_of(NodeImport& n, ValueId x, float alpha) {
+  Unary op(UnaryKind::Elu);
+  op.alpha = alpha;
+  return n.apply(make_op(op), {x});
 }
 
-ValueId exp_minus_one(NodeImport& n, ValueId x) {
-  return n.f.sub(n.f.apply(UnaryKind::Exp, x), 1.0);
-}
+std::vector<ValueId> elu(NodeImport& n) { return {elu_of(n, n.in(0), n.number("alpha", 1))}; }
 
-std::vector<ValueId> elu(NodeImport& n) {
-  const double alpha = n.number("alpha", 1);
-  const auto x = n.in(0);
-  return {above_zero_or(n, x, n.f.mul(exp_minus_one(n, x), alpha))};
-}
-
+/// x > 0 ? x : alpha (e^(x / alpha) - 1).
 std::vector<ValueId> celu(NodeImport& n) {
   const double alpha = n.number("alpha", 1);
+  n.refuse_unless(alpha > 0, "attribute alpha that is not above 0");
   const auto x = n.in(0);
-  return {above_zero_or(n, x, n.f.mul(exp_minus_one(n, n.f.div(x, alpha)), alpha))};
+  const auto below = n.f.mul(elu_of(n, n.f.div(x, alpha), 1), alpha);
+  return {n.f.select(n.f.apply(BinaryKind::Greater, x, 0.0), x, below)};
 }
 
 std::vector<ValueId> selu(NodeImport& n) {
-  const double alpha = n.number("alpha", 1.67326319217681884765625F);
+  const auto alpha = n.number("alpha", 1.67326319217681884765625F);
   const double gamma = n.number("gamma", 1.05070102214813232421875F);
-  const auto x = n.in(0);
-  return {n.f.mul(above_zero_or(n, x, n.f.mul(exp_minus_one(n, x), alpha)), gamma)};
+  return {n.f.mul(elu_of(n, n.in(0), alpha), gamma)};
 }
 
 std::vector<ValueId> thresholded_relu(NodeImport& n) {
@@ -83,23 +81,9 @@ std::vector<ValueId> hard_swish(NodeImport& n) {
   return {n.f.mul(x, hard_sigmoid_of(n, x, 1.0F / 6, 0.5))};
 }
 
-/// log(1 + e^x) without overflow.
-ValueId softplus_of(NodeImport& n, ValueId x) {
-  const auto small =
-      n.f.apply(UnaryKind::Exp, n.f.apply(UnaryKind::Neg, n.f.apply(UnaryKind::Abs, x)));
-  return n.f.add(n.f.apply(UnaryKind::Relu, x), n.f.apply(UnaryKind::Log, n.f.add(small, 1.0)));
-}
-
-std::vector<ValueId> softplus(NodeImport& n) { return {softplus_of(n, n.in(0))}; }
-
 std::vector<ValueId> mish(NodeImport& n) {
   const auto x = n.in(0);
-  return {n.f.mul(x, n.f.apply(UnaryKind::Tanh, softplus_of(n, x)))};
-}
-
-std::vector<ValueId> softsign(NodeImport& n) {
-  const auto x = n.in(0);
-  return {n.f.div(x, n.f.add(n.f.apply(UnaryKind::Abs, x), 1.0))};
+  return {n.f.mul(x, n.f.apply(UnaryKind::Tanh, n.f.apply(UnaryKind::Softplus, x)))};
 }
 
 /// The slope broadcasts to x; one per channel stands for axis 1 in old operator sets.
@@ -130,15 +114,32 @@ std::vector<ValueId> exclusive_or(NodeImport& n) {
   return {n.f.apply(UnaryKind::Not, equal)};
 }
 
+/// A power of whole numbers is exact (and wraps) where the exponent is whole, whatever its dtype
+/// is. For others it is computed in float32.
+ValueId whole_pow(NodeImport& n, ValueId base, ValueId exponent) {
+  const auto dtype = n.graph.spec(base).dtype;
+  const auto whole = n.cast(exponent, dtype == DType::I64 ? DType::I64 : DType::I32);
+  const auto exact =
+      n.cast(n.f.apply(BinaryKind::Pow, n.cast(base, n.graph.spec(whole).dtype), whole), dtype);
+  if (!is_floating(n.graph.spec(exponent).dtype)) return exact;
+  const auto power = n.cast(exponent, DType::F32);
+  const auto known = n.graph.known(power);
+  const auto is_whole = [](float value) {
+    return std::floor(value) == value && std::abs(value) < 0x1p31F;
+  };
+  if (known && std::ranges::all_of(known->as<float>(), is_whole)) return exact;
+  const auto y = n.cast(n.f.apply(BinaryKind::Pow, n.cast(base, DType::F32), power), dtype);
+  const auto back = n.cast(whole, DType::F32);
+  return n.f.select(n.f.apply(BinaryKind::Equal, back, power), exact, y);
+}
+
 /// The result has the dtype of the base, whatever the exponent's is.
 std::vector<ValueId> pow(NodeImport& n) {
   const auto base = n.dtype(0);
   auto exponent = broadcast_as_of_old(n);
   const auto power = n.graph.spec(exponent).dtype;
+  if (!is_floating(base)) return {whole_pow(n, n.in(0), exponent)};
   if (base == power) return {arithmetic(n, BinaryKind::Pow, n.in(0), exponent)};
-  if (!is_floating(base) && !is_floating(power)) {
-    return {arithmetic(n, BinaryKind::Pow, n.in(0), n.cast(exponent, base))};
-  }
   const auto y =
       n.f.apply(BinaryKind::Pow, n.cast(n.in(0), DType::F32), n.cast(exponent, DType::F32));
   return {n.cast(y, base)};
@@ -195,9 +196,9 @@ void add_elementwise_translations(TranslationList& list) {
                            {"ThresholdedRelu", thresholded_relu},
                            {"HardSigmoid", hard_sigmoid},
                            {"HardSwish", hard_swish},
-                           {"Softplus", softplus},
+                           {"Softplus", unary<UnaryKind::Softplus>},
                            {"Mish", mish},
-                           {"Softsign", softsign},
+                           {"Softsign", unary<UnaryKind::Softsign>},
                            {"PRelu", prelu},
                            {"Clip", clip},
                            {"Add", binary<BinaryKind::Add>},

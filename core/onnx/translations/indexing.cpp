@@ -27,9 +27,12 @@ ValueId counted(const NodeImport& n, const Shape& shape, std::int64_t axis,
   return n.graph.constant(std::move(tensor));
 }
 
-/// Indices as int64, those below 0 counted from the end. Known ones are held against the size.
+/// Indices as int64, those below 0 counted from the end. Known ones are held against the size here,
+/// others by a Gather from 0, 1, 2, ... when the graph runs.
 ValueId from_the_front(const NodeImport& n, ValueId indices, std::int64_t size) {
-  if (const auto known = n.graph.known(indices)) check_indices("indices", *known, size);
+  const auto known = n.graph.known(indices);
+  if (!known) return n.apply(make_op(Gather{}), {counted(n, Shape{size}, 0), indices});
+  check_indices("indices", *known, size);
   const auto wide = n.cast(indices, DType::I64);
   const auto below = n.f.apply(BinaryKind::Less, wide, 0.0);
   return n.f.select(below, n.f.add(wide, static_cast<double>(size)), wide);

@@ -21,7 +21,7 @@ namespace {
 
 std::vector<ValueId> identity(NodeImport& n) { return {n.in(0)}; }
 
-/// In inference the input; with a ratio of 0 in training, too. The mask is all true.
+/// In inference the input; with a ratio of 0 in training, too. The mask is then all true.
 std::vector<ValueId> dropout(NodeImport& n) {
   if (n.opset < 7) n.refuse_unless(n.flag("is_test"), "attribute is_test=0 (training)");
   const float old_ratio = n.number("ratio", 0.5F);
@@ -29,7 +29,11 @@ std::vector<ValueId> dropout(NodeImport& n) {
   n.ignore_input(1);
   if (n.opset >= 12 && n.has(2) && n.known_number(2) != 0) {
     const auto ratio = n.has(1) ? n.known_number(1) : double{old_ratio};
-    n.refuse_unless(ratio == 0, "training with a ratio that is not 0");
+    if (ratio != 0) {
+      auto drawn = n.graph.dropout(n.f32(0), ratio);
+      drawn[0] = n.like(0, drawn[0]);
+      return drawn;
+    }
   }
   std::vector<ValueId> outputs = {n.in(0)};
   if (n.wants(1)) {

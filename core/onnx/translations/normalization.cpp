@@ -4,6 +4,7 @@
 #include "core/ops/normalization.h"
 
 #include "core/onnx/node_import.h"
+#include "core/onnx/translations/arithmetic.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/pad.h"
 #include "core/ops/reduce.h"
@@ -121,7 +122,7 @@ std::vector<ValueId> mean_variance_normalization(NodeImport& n) {
   };
   const auto x = n.f32(0);
   const auto centered = n.f.sub(x, mean_of(x));
-  const auto deviation = n.f.apply(UnaryKind::Sqrt, mean_of(n.f.mul(centered, centered)));
+  const auto deviation = norm_of(n.f, mean_of(n.f.mul(centered, centered)));
   // ONNX's function adds this to the deviation.
   return {n.like(0, n.f.div(centered, n.f.add(deviation, 1e-9)))};
 }
@@ -157,7 +158,9 @@ std::vector<ValueId> lp_normalization(NodeImport& n) {
   const auto x = n.f32(0);
   const auto terms = p == 1 ? n.f.apply(UnaryKind::Abs, x) : n.f.mul(x, x);
   auto norm = n.f.sum(terms, {axis});
-  if (p == 2) norm = n.f.apply(UnaryKind::Sqrt, norm);
+  if (p == 2) norm = norm_of(n.f, norm);
+  // A vector of zeros stays what it is.
+  norm = n.f.select(n.f.apply(BinaryKind::Equal, norm, 0.0), 1.0, norm);
   return {n.like(0, n.f.div(x, norm))};
 }
 

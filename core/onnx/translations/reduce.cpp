@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/onnx/node_import.h"
+#include "core/onnx/translations/arithmetic.h"
 #include "core/ops/softmax.h"
 
 namespace triptych::onnx {
@@ -55,11 +56,16 @@ std::vector<ValueId> reduce(NodeImport& n) {
   return {n.like(0, reduction.apply(n, kind, reducible(n, kind == ReduceKind::Mean)))};
 }
 
-/// log(sum of e^x), with the largest x taken out of the sum.
+/// log(sum of e^x), with the largest x taken out of the sum unless it is infinite: infinity less
+/// itself would be NaN.
 ValueId log_sum_exp(const NodeImport& n, const Reduction& reduction, ValueId x) {
   auto kept = reduction;
   kept.keepdims = true;
-  const auto most = kept.apply(n, ReduceKind::Max, x);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto largest = kept.apply(n, ReduceKind::Max, x);
+  const auto is_infinite =
+      n.f.apply(BinaryKind::Equal, n.f.apply(UnaryKind::Abs, largest), infinity);
+  const auto most = n.f.select(is_infinite, 0.0, largest);
   const auto sum = reduction.apply(n, ReduceKind::Sum, n.f.apply(UnaryKind::Exp, n.f.sub(x, most)));
   const auto shape = n.graph.spec(sum).shape;
   return n.f.add(n.f.apply(UnaryKind::Log, sum), n.f.reshape(most, shape));
@@ -77,7 +83,7 @@ std::vector<ValueId> reduce_around(NodeImport& n) {
   if (around == Around::Absolutes) x = n.f.apply(UnaryKind::Abs, x);
   auto y = reduction.apply(n, ReduceKind::Sum, x);
   if (around == Around::SquaresRoot) {
-    y = n.f.apply(UnaryKind::Sqrt, n.cast(y, DType::F32));
+    y = norm_of(n.f, n.cast(y, DType::F32));
   }
   if (around == Around::Logarithm) y = n.f.apply(UnaryKind::Log, y);
   return {n.like(0, y)};

@@ -87,8 +87,8 @@ class Graph:
         """The graph of one training step: this one, the gradients of its parameters, an update.
 
         `loss` has one element, a mean over the batch, and becomes the output "loss". The step has
-        an input "learning_rate". Options with PyTorch's defaults: momentum, nesterov (sgd); beta1,
-        beta2, epsilon (adam, adamw); weight_decay.
+        an input "learning_rate". Options with PyTorch's defaults: momentum=0, nesterov=False (sgd);
+        beta1=0.9, beta2=0.999, epsilon=1e-8 (adam, adamw); weight_decay=0, of adamw 0.01.
         """
         if not isinstance(loss, Value) or loss.graph is not self._native:
             raise BadInput("the loss is no value of this graph")
@@ -134,7 +134,8 @@ class Plan:
         self._native = native
 
     def run(self, _steps: int = 1, **inputs: Any) -> dict[str, Array]:
-        """Runs and returns the outputs by name. An input that is not given keeps its last value.
+        """Runs and returns the outputs by name. The first run needs every input; later an input that
+        is not given keeps its last value.
 
         Arrays are read where they lie while this call runs, and are not kept.
         """
@@ -212,7 +213,7 @@ def function(*in_order: Any, **specs: Any) -> Callable[[Callable[..., Any]], Gra
     """Traces a Python function into a graph: an input for each argument, a shape or (shape, dtype).
 
     @triptych.function((1, 4), y=((1, 4), "bf16"))
-    def f(x, y): return triptych.ops.add(x, triptych.ops.cast(y, to=1))
+    def f(x, y): return triptych.ops.add(x, triptych.ops.cast(y, to="f32"))
     f.plan("cpu").run(x=..., y=...)["y0"]
 
     Specs without a name go to the function's arguments in their order. The function returns a
@@ -248,25 +249,21 @@ def function(*in_order: Any, **specs: Any) -> Callable[[Callable[..., Any]], Gra
 
 def load(path: str | os.PathLike[str], **bind: int) -> Graph:
     """The graph of an ONNX file; keywords bind sizes that it leaves open: load("m.onnx", batch=8)."""
-    return Graph(_triptych.load(os.fspath(path), bind, [], []))
-
-
-def _binary(name: str, swapped: bool = False) -> Callable[[Value, Any], Any]:
-    def method(self: Value, other: Any) -> Any:
-        pair = (other, self) if swapped else (self, other)
-        return getattr(ops, name)(*pair)
-
-    return method
+    return Graph(_triptych.load(os.fspath(path), bind))
 
 
 def _no_numbers(self: Value, *_: Any, **__: Any) -> Any:
     raise BadInput(f"{self!r} has no numbers until a plan of its graph runs; use triptych.ops on it")
 
 
-_ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "matmul": "MatMul"}
-for _method, _name in _ARITHMETIC.items():
-    setattr(Value, f"__{_method}__", _binary(_name))
-    setattr(Value, f"__r{_method}__", _binary(_name, swapped=True))
-setattr(Value, "__neg__", lambda self: getattr(ops, "Neg")(self))
+def _no_truth(self: Value) -> bool:
+    raise BadInput(
+        f"{self!r} is neither true nor false until a plan of its graph runs; triptych.ops.where chooses "
+        "between values, element by element"
+    )
+
+
+ops.add_operators(Value)
+setattr(Value, "__bool__", _no_truth)
 setattr(Value, "__array__", _no_numbers)
 setattr(Value, "__array_ufunc__", None)  # NumPy leaves array + value to the value

@@ -2,7 +2,8 @@
 
 With arrays it runs at once, on the machine that `backend` names, and returns a `Result`. With a
 value of a graph among its inputs it adds a node to that graph, and returns the node's value, or a
-tuple of values. Attributes are keyword arguments, with ONNX's names.
+tuple of values. Both have a shape, a dtype and arithmetic, and several outputs are unpacked alike.
+Attributes are keyword arguments, with ONNX's names.
 """
 # SPDX-License-Identifier: Apache-2.0
 import html
@@ -18,9 +19,13 @@ from .data import DLPack
 from .drawing import bars_html
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
-    """Outputs of one operator, and what it took to compute them."""
+    """Outputs of one operator, and what it took to compute them.
+
+    Of one output it is a value: it has a shape, a dtype and arithmetic. Of several it is their
+    sequence: `a, b = triptych.ops.split(x, ...)`.
+    """
 
     outputs: tuple
     device: str
@@ -34,8 +39,43 @@ class Result:
         """The first output."""
         return self.outputs[0]
 
+    @property
+    def shape(self):
+        """The shape of the only output."""
+        return self._only("shape").shape
+
+    @property
+    def dtype(self):
+        """The name of the only output's dtype, "f32"."""
+        return _triptych.dtype_name(self._only("dtype").dtype)
+
+    def _only(self, wanted):
+        if len(self.outputs) == 1:
+            return self.value
+        raise _triptych.BadInput(f"{self!r} has {len(self.outputs)} outputs; take one of them for its {wanted}")
+
+    def _each(self, wanted):
+        if len(self.outputs) == 1:
+            raise TypeError(f"{self!r} has one output, and no {wanted}; its numbers are in .value")
+        return [Result((output,), *self._costs()) for output in self.outputs]
+
+    def _costs(self):
+        return (self.device, self.kernel, self.seconds, self.time_kind, self.counters)
+
+    def __iter__(self):
+        return iter(self._each("parts"))
+
+    def __len__(self):
+        return len(self._each("length"))
+
+    def __getitem__(self, i):
+        return self._each("elements")[i]
+
+    def __bool__(self):
+        return bool(numpy.asarray(self._only("truth")))
+
     def __array__(self, dtype=None, copy=None):
-        return numpy.asarray(self.value, dtype)
+        return numpy.asarray(self._only("numbers"), dtype)
 
     def __dlpack__(self, **options):
         return DLPack(self.value).__dlpack__(**options)
@@ -71,7 +111,7 @@ def _make(name, formula, defaults, composite, differentiable):
     keywords = {word: k for k, word in words.items() if word != k}
 
     def operator(*inputs, backend="cpu", contract="f32", options=None, **attributes):
-        inputs = tuple(i.value if isinstance(i, Result) else i for i in inputs)
+        inputs = tuple(i._only("numbers") if isinstance(i, Result) else i for i in inputs)
         if keywords:
             attributes = {keywords.get(k, k): v for k, v in attributes.items()}
         traced = _value_of(inputs)
@@ -107,6 +147,29 @@ def _make(name, formula, defaults, composite, differentiable):
     return operator
 
 
+_OF_TWO = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "pow": "Pow", "matmul": "MatMul"}
+_COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+
+
+def add_operators(kind):
+    """Gives a type Python's operators, as those of the table: arithmetic, comparisons, minus."""
+
+    def of_two(name, swapped=False):
+        def method(self, other):
+            return globals()[name](*((other, self) if swapped else (self, other)))
+
+        return method
+
+    for method, name in _OF_TWO.items():
+        setattr(kind, f"__{method}__", of_two(name))
+        setattr(kind, f"__r{method}__", of_two(name, swapped=True))
+    for method, name in _COMPARISONS.items():
+        setattr(kind, f"__{method}__", of_two(name))
+    setattr(kind, "__ne__", lambda self, other: globals()["Not"](self == other))
+    setattr(kind, "__neg__", lambda self: globals()["Neg"](self))
+    setattr(kind, "__hash__", object.__hash__)
+
+
 def _define(*row: Any) -> str:
     """Defines an operator under both of its names; returns Python's."""
     function = _make(*row)
@@ -116,3 +179,5 @@ def _define(*row: Any) -> str:
 
 
 __all__ = ["Result", *(_define(*row) for row in _triptych.operators())]
+add_operators(Result)
+setattr(Result, "__array_ufunc__", None)  # NumPy leaves array + result to the result

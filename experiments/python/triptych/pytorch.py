@@ -28,17 +28,69 @@ def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str,
         common.update(opset_version=15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(module, arguments, path, **common)
+        try:
+            torch.onnx.export(module, arguments, path, **common)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever its tracer runs into
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise _triptych.Unsupported(
+                f"PyTorch {torch.__version__} cannot export this module in "
+                f"{'training' if module.training else 'evaluation'}: {reason}"
+            ) from error
+
+
+def _roles(module: Any) -> dict[str, str]:
+    """What becomes of each parameter and buffer that a run keeps."""
+    roles = {name: "parameter" if p.requires_grad else "other" for name, p in module.named_parameters()}
+    statistics = {name: "statistic" for name, value in module.named_buffers() if _is_statistic(name, value)}
+    return {**roles, **statistics}
+
+
+def _used(module: Any, arguments: tuple[Any, ...]) -> set[str]:
+    """Names of the parameters that the outputs depend on."""
+    import torch
+
+    trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    with torch.enable_grad():
+        results = module(*arguments)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        total = sum(y.sum() for y in results if torch.is_tensor(y) and y.requires_grad)
+        gradients = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+    return {name for name, gradient in zip(trained, gradients) if gradient is not None}
+
+
+def _add_unused(graph: Graph, module: Any, arguments: tuple[Any, ...], roles: dict[str, str]) -> None:
+    """Keeps as states what the exporter left out, if the outputs do not depend on it."""
+    there = {name for name, _, _ in graph.states}
+    missing = [name for name in roles if name not in there]
+    if any(roles[name] == "parameter" for name in missing):
+        lost = sorted(_used(module, arguments) & set(missing))
+        if lost:
+            raise _triptych.Unsupported(
+                f"PyTorch's exporter wrote the parameter {lost[0]} under another name or as part of a "
+                "constant, so that it would not be trained; build that layer of triptych.nn or ops"
+            )
+    state = module.state_dict()
+    for name in missing:
+        graph.state(name, state[name].detach().cpu().numpy())
 
 
 def from_torch(
-    module: Any, example: Any, *, inputs: list[str] | None = None, outputs: list[str] | None = None
+    module: Any,
+    example: Any,
+    *,
+    inputs: list[str] | None = None,
+    outputs: list[str] | None = None,
+    seed: int = 0,
 ) -> Graph:
     """The graph of a torch.nn.Module for inputs of the shapes of `example`, a tensor or a tuple.
 
     Of a module in training its parameters become parameters of the graph under PyTorch's names, its
     running statistics states: `g.train(...)` updates them, `plan.states` are what
-    `module.load_state_dict` takes. Of a module in evaluation (module.eval()) all are constants. The
+    `module.load_state_dict` takes. Parameters with requires_grad=False, and those that no output
+    depends on, are states that keep their values. Dropout draws from `seed`, other numbers in each
+    run. Of a module in evaluation (module.eval()) all are constants. The
     inputs are called as forward() calls its arguments, outputs "y" ("y0", "y1", ... of several);
     `g.result("y")` is the value to go on with.
     """
@@ -51,7 +103,7 @@ def from_torch(
         inputs = list(inspect.signature(module.forward).parameters)[: len(arguments)]
     state = module.state_dict()
     was_training = module.training
-    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), tempfile.TemporaryDirectory() as folder:
         before = {name: value.clone() for name, value in state.items()}
         if outputs is None:
             outputs = _output_names(module(*arguments))
@@ -59,10 +111,12 @@ def from_torch(
         _export(module, arguments, path, {"inputs": inputs, "outputs": outputs})
         module.load_state_dict(before)  # a run in training has moved the running statistics
         if not was_training:
-            return Graph(_triptych.load(path, {}, [], []))
-        parameters = [name for name, _ in module.named_parameters()]
-        statistics = [name for name, value in module.named_buffers() if _is_statistic(name, value)]
-        graph = Graph(_triptych.load(path, {}, parameters, statistics))
+            return Graph(_triptych.load(path, {}))
+        roles = _roles(module)
+        graph = Graph(_triptych.load_training(path, roles, seed))
+        _add_unused(graph, module, arguments, roles)
+        module.load_state_dict(before)
+    statistics = [name for name, role in roles.items() if role == "statistic"]
     trains = [n for n in graph.nodes if n["op"] == "BatchNormalization" and len(n["outputs"]) > 1]
     if len(trains) * 2 < len(statistics):
         raise _triptych.Unsupported(

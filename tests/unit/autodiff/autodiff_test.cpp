@@ -4,11 +4,14 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "core/graph/reference.h"
 #include "core/ops/binary.h"
 #include "core/ops/expand.h"
 #include "core/ops/pool.h"
 #include "core/ops/reduce.h"
+#include "core/ops/unary.h"
 
 namespace triptych {
 namespace {
@@ -34,6 +37,38 @@ TEST(Autodiff, adds_what_flows_back_along_every_path) {
   const auto gradient = add_gradients(graph, sum_of(graph, both), std::array{x}).front();
   verify(graph);
   EXPECT_THAT(evaluate(graph, x, {3, -1}, gradient), ElementsAre(7, -1));
+}
+
+/// d sum(f(x)) / dx; numbers far beyond those of float32 take the place of its infinities here.
+template <class Op>
+std::vector<double> slopes(const Op& op, std::vector<double> x) {
+  Graph graph;
+  const auto in = graph.add_input("x", {DType::F32, {static_cast<std::int64_t>(x.size())}});
+  const auto y = graph.emit_one(make_op(op), {in});
+  const auto gradient = add_gradients(graph, sum_of(graph, y), std::array{in}).front();
+  return evaluate(graph, in, std::move(x), gradient);
+}
+
+TEST(Autodiff, activations_have_their_slopes_far_from_zero) {
+  const auto near = [](double value) { return testing::DoubleNear(value, 1e-6); };
+  EXPECT_THAT(slopes(Unary(UnaryKind::Elu), {1e4, -1e4, 0, -1e-9}), ElementsAre(1, 0, 1, near(1)));
+  EXPECT_THAT(slopes(Unary(UnaryKind::Softplus), {1e4, -1e4, 0}), ElementsAre(1, 0, 0.5));
+  EXPECT_THAT(slopes(Unary(UnaryKind::Softsign), {1e200, -1, 0}), ElementsAre(0, 0.25, 1));
+  Unary gelu(UnaryKind::Gelu);
+  gelu.approximate = "tanh";
+  EXPECT_THAT(slopes(gelu, {1e200, -1e200, 0}), ElementsAre(1, 0, 0.5));
+}
+
+TEST(Autodiff, a_power_has_slopes_where_its_base_or_exponent_is_zero) {
+  Graph graph;
+  const auto a = graph.add_input("a", {DType::F32, {4}});
+  const auto b = graph.add_constant(
+      "b", std::make_shared<const Tensor>(Shape{4}, std::vector<float>{0, 2, 1, 0}));
+  const auto y = graph.emit_one(make_op(Binary(BinaryKind::Pow)), {a, b});
+  const auto slopes = add_gradients(graph, sum_of(graph, y), std::array{a, b});
+  const std::vector<double> bases = {0, 0, 0, 3};
+  EXPECT_THAT(evaluate(graph, a, bases, slopes[0]), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(evaluate(graph, a, bases, slopes[1]), ElementsAre(0, 0, 0, std::log(3.0)));
 }
 
 TEST(Autodiff, gives_zeros_where_the_loss_does_not_depend) {

@@ -1,6 +1,6 @@
 // Errors against double of the shared elementary functions, over every 97th (pow: 9973rd) float.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/exact_math.h"
+#include "core/base/exact_activations.h"
 
 #include <gtest/gtest.h>
 
@@ -65,6 +65,19 @@ TEST(ExactMath, sigmoid_is_within_three_ulps) {
 TEST(ExactMath, softplus_of_minus_is_within_two_ulps) {
   const auto worst = worst_error([](float x) { return exact::softplus_of_minus(x); },
                                  [](double x) { return std::log1p(std::exp(-std::fabs(x))); });
+  EXPECT_LE(worst.ulps, 2) << worst.at;
+}
+
+TEST(ExactMath, expm1_of_negative_is_within_two_ulps) {
+  const auto worst = worst_error([](float x) { return exact::expm1_of_negative(x > 0 ? -x : x); },
+                                 [](double x) { return std::expm1(x > 0 ? -x : x); });
+  EXPECT_LE(worst.ulps, 2) << worst.at;
+}
+
+TEST(ExactMath, softplus_is_within_two_ulps) {
+  const auto worst =
+      worst_error([](float x) { return exact::softplus(x); },
+                  [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); });
   EXPECT_LE(worst.ulps, 2) << worst.at;
 }
 

@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
+#include "core/autodiff/autodiff.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/reference.h"
 #include "core/onnx/model_reader.h"
+#include "core/ops/reduce.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::onnx {
@@ -14,6 +18,10 @@ namespace {
 using test::Sample;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+constexpr int kInt32 = 6;
+
+auto near_to(double value) { return ::testing::DoubleNear(value, 1e-6); }
 
 Import imported(const Sample& sample, const ImportOptions& options = {}) {
   const test::TemporaryFolder folder;
@@ -183,6 +191,77 @@ TEST(OnnxImporter, a_value_larger_than_the_limit_is_refused) {
   sample.input("x", {1}).node("Expand", {"x", "to"}, {"y"}).output("y");
   sample.constants("to", {std::int64_t{1} << 40});
   EXPECT_THROW(imported(sample), InvalidArgument);
+}
+
+/// One node from "x" to "y".
+Sample one_node(const std::string& op, const test::Integers& sizes, std::int64_t opset = 13) {
+  Sample sample(opset);
+  sample.input("x", sizes).node(op, {"x"}, {"y"}).output("y");
+  return sample;
+}
+
+TEST(OnnxImporter, infinities_and_vectors_of_zeros_have_their_values) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto x = tensor({3, 2}, {-kInfinity, -kInfinity, kInfinity, 1, -kInfinity, 2});
+  auto sum = one_node("ReduceLogSumExp", {3, 2});
+  sum.integers("axes", {1}).integer("keepdims", 0);
+  EXPECT_THAT(evaluated(sum, x), ElementsAre(-kInfinity, kInfinity, 2));
+  auto unit = one_node("LpNormalization", {2, 2});
+  EXPECT_THAT(evaluated(unit, tensor({2, 2}, {0, 0, 3, 4})),
+              ElementsAre(0, 0, near_to(0.6), near_to(0.8)));
+}
+
+TEST(OnnxImporter, a_norm_has_the_gradient_zero_at_zero) {
+  auto sample = one_node("ReduceL2", {2, 2});
+  sample.integers("axes", {1});
+  auto graph = imported(sample).graph.clone();
+  const auto x = graph.find("x");
+  const auto loss =
+      graph.emit_one(make_op(Reduce(ReduceKind::Sum, {}, false)), {graph.outputs().front().value});
+  const auto slope = add_gradients(graph, loss, std::array{x}).front();
+  const auto values = evaluate_reference(graph, {{x, {graph.spec(x), {0, 0, 3, 4}}}});
+  EXPECT_THAT(values[slope.index()].values, ElementsAre(0, 0, near_to(0.6), near_to(0.8)));
+}
+
+TEST(OnnxImporter, whole_numbers_have_exact_powers_for_whole_exponents_of_any_type) {
+  Sample sample;
+  sample.input("x", {4}, kInt32).input("e", {4}).node("Pow", {"x", "e"}, {"y"});
+  sample.output("y", kInt32);
+  const auto graph = imported(sample).graph;
+  const TensorSpec bases{DType::I32, {4}}, exponents{DType::F32, {4}};
+  const auto values = evaluate_reference(graph, {{graph.find("x"), {bases, {257, -3, 100, 1290}}},
+                                                 {graph.find("e"), {exponents, {3, 3, 0.5, 3}}}});
+  EXPECT_THAT(values[graph.outputs().front().value.index()].values,
+              ElementsAre(16974593, -27, 10, 2146689000));
+}
+
+TEST(OnnxImporter, an_index_beyond_its_axis_is_refused_and_not_one_of_the_next_row) {
+  Sample sample;
+  sample.input("x", {3, 2}).input("i", {3, 2}, test::kInt64);
+  sample.node("GatherElements", {"x", "i"}, {"y"}).integer("axis", 1).output("y");
+  const auto graph = imported(sample).graph;
+  const auto run = [&](double index) {
+    const TensorSpec x{DType::F32, {3, 2}}, i{DType::I64, {3, 2}};
+    return evaluate_reference(graph, {{graph.find("x"), {x, {1, 2, 3, 4, 5, 6}}},
+                                      {graph.find("i"), {i, {0, 1, -1, 0, index, 0}}}});
+  };
+  EXPECT_THAT(run(-2)[graph.outputs().front().value.index()].values, ElementsAre(1, 2, 4, 3, 5, 5));
+  EXPECT_THAT([&] { run(2); }, testing::ThrowsMessage<InvalidArgument>(
+                                   HasSubstr("index 2 at position 4 is outside [-2, 1]")));
+}
+
+TEST(OnnxImporter, dropout_draws_from_the_seed_that_is_given_and_counts_the_runs) {
+  Sample sample(15);
+  sample.input("x", {64}).node("Dropout", {"x", "ratio", "training"}, {"y"}).output("y");
+  sample.floats("ratio", {}, {0.5F});
+  sample.initializer("training", {}, 9).add_int32_data(1);
+  EXPECT_THROW(imported(sample), UnsupportedError);
+  const auto graph = imported(sample, {.dropout_seed = 5}).graph;
+  const auto step = graph.find("dropout.step");
+  EXPECT_TRUE(std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    const auto updates = node.updates();
+    return updates.size() == 1 && updates.front().before == step;
+  }));
 }
 
 }  // namespace

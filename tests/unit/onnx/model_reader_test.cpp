@@ -132,5 +132,28 @@ TEST(OnnxReader, a_limit_of_memory_holds_before_it_is_taken) {
   EXPECT_THROW(load_model(path), Error);
 }
 
+/// PyTorch's optimizer makes initialisers of the code's numbers, and says which are parameters.
+TEST(OnnxReader, numbers_of_the_code_are_nodes_where_the_file_states_the_kinds) {
+  Sample sample;
+  sample.input("x", {1}).node("Mul", {"x", "scale"}, {"h"}).node("Add", {"h", "shift"}, {"s"});
+  sample.node("Mul", {"s", "half"}, {"y"}).output("y");
+  for (const auto* name : {"scale", "shift", "half"}) sample.floats(name, {1}, {0.5F});
+  EXPECT_EQ(loaded(sample).initializers.size(), 3u);
+  for (const auto& [name, kind] : {std::pair("scale", "PARAMETER"), std::pair("shift", "BUFFER")}) {
+    onnx_format::ValueInfo info;
+    info.set_name(name);
+    auto& entry = *info.add_metadata_props();
+    entry.set_key("pkg.torch.export.graph_signature.InputSpec.kind");
+    entry.set_value(kind);
+    sample.graph().add_value_info(info.SerializeAsString());
+  }
+  const auto model = loaded(sample);
+  EXPECT_TRUE(model.initializers.contains("scale") && model.initializers.contains("shift"));
+  EXPECT_FALSE(model.initializers.contains("half"));
+  EXPECT_EQ(model.nodes.front().op, "Constant");
+  sample.graph().add_value_info("\xFF");
+  EXPECT_THROW(loaded(sample), IoError);
+}
+
 }  // namespace
 }  // namespace triptych::onnx

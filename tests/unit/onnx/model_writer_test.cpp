@@ -35,6 +35,22 @@ TEST(ModelWriter, what_is_written_is_read) {
   }
 }
 
+/// Exporters write the bounds of a clamp so.
+TEST(ModelWriter, float64_is_written_as_the_float32_that_it_is_computed_in) {
+  test::Sample sample;
+  sample.input("x", {2}).node("Cast", {"x"}, {"d"}).integer("to", test::kDouble);
+  sample.node("Max", {"d", "low"}, {"m"}).node("Cast", {"m"}, {"y"}).integer("to", test::kFloat);
+  sample.output("y").initializer("low", {}, test::kDouble).add_double_data(0.25);
+  const test::TemporaryFolder folder;
+  const auto again = read_again(encode_model(load_model(sample.save(folder / "m.onnx"))));
+  EXPECT_FALSE(again.has_doubles);
+  const auto graph = import_model(again).graph;
+  const TensorSpec x{DType::F32, {2}};
+  const auto values = evaluate_reference(graph, {{graph.find("x"), {x, {-1, 0.5}}}});
+  EXPECT_THAT(values[graph.outputs().front().value.index()].values,
+              ::testing::ElementsAre(0.25, 0.5));
+}
+
 TEST(ModelWriter, every_kind_of_attribute_comes_back) {
   Model model;
   model.opset = 13;

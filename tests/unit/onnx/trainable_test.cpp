@@ -60,6 +60,43 @@ TEST(Trainable, frozen_names_stay_and_so_does_a_normalisation_with_one_of_them) 
   EXPECT_THROW(trainable(network(), {"*"}), UnsupportedError);
 }
 
+/// x + alpha tanh(x w), scaled by e^s, with a number of the code.
+Sample scaled_network() {
+  Sample sample(15);
+  sample.input("x", {-1, 2}).node("MatMul", {"x", "w"}, {"h"}).node("Tanh", {"h"}, {"t"});
+  sample.node("Mul", {"t", "alpha"}, {"a"}).node("Add", {"x", "a"}, {"r"});
+  sample.node("Exp", {"s"}, {"e"}).node("Mul", {"r", "e"}, {"m"});
+  sample.node("Div", {"m", "width"}, {"y"}).output("y");
+  sample.floats("w", {2, 2}, {1, 2, 3, 4});
+  sample.floats("alpha", {}, {0});
+  sample.floats("s", {1}, {1});
+  sample.floats("width", {}, {2});
+  return sample;
+}
+
+TEST(Trainable, single_numbers_are_learnt_where_the_codes_numbers_are_nodes) {
+  auto sample = scaled_network();
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
+  EXPECT_THAT(trainable(sample).kept, ElementsAre("alpha", "s", "width"));
+  sample.model.set_producer_name("pytorch");
+  const auto found = trainable(sample);
+  EXPECT_THAT(found.states,
+              ElementsAre(Pair("w", kParameter), Pair("alpha", kParameter), Pair("s", kParameter)));
+  EXPECT_THAT(found.operands, ElementsAre("alpha", "s"));
+  EXPECT_THAT(found.kept, ElementsAre("width"));
+  EXPECT_THAT(trainable(sample, {"alpha"}).operands, ElementsAre("s"));
+}
+
+TEST(Trainable, names_an_initialiser_that_several_layers_read) {
+  Sample sample;
+  sample.input("x", {-1, 2}).node("MatMul", {"x", "w"}, {"h"}).node("Add", {"h", "b"}, {"a"});
+  sample.node("MatMul", {"a", "v"}, {"g"}).node("Add", {"g", "b"}, {"y"}).output("y");
+  for (const auto* name : {"w", "v"}) sample.floats(name, {2, 2}, {1, 2, 3, 4});
+  sample.floats("b", {2}, {0, 0});
+  EXPECT_THAT(trainable(sample).shared, ElementsAre("b"));
+  EXPECT_THAT(trainable(network()).shared, IsEmpty());
+}
+
 TEST(Trainable, a_weight_is_found_behind_what_moves_it) {
   Sample sample;
   sample.input("x", {-1, 2}).node("Transpose", {"w"}, {"t"}).node("MatMul", {"x", "t"}, {"y"});
