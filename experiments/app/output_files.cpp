@@ -10,6 +10,7 @@
 #include "core/io/own_files.h"
 #include "experiments/training/run_folder.h"
 #include "systolic/sim/save_file.h"
+#include "systolic/sim/wave_files.h"
 
 namespace triptych::app {
 
@@ -24,6 +25,10 @@ void require_writable(const std::filesystem::path& path) {
 }
 
 void require_writable_waves(const std::filesystem::path& waves) {
+  if (!mmu::is_wave_file(waves)) {
+    throw InvalidArgument(
+        fmt::format("the option waves \"{}\": its name must end in .fst or .vcd", waves.string()));
+  }
   require_writable(waves);
   for (const auto& file : mmu::view_files(waves)) require_writable(file);
 }

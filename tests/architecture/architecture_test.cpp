@@ -266,6 +266,7 @@ TEST(Architecture, outputs_go_through_one_place) {
       "systolic/sim/machine_library.cpp",       // of the user's cache
       "systolic/sim/save_file.cpp",             // views, which the command has required
       "systolic/sim/toolchain.cpp",             // logs of the build of a machine
+      "systolic/sim/wave_files.cpp",            // waves, which the command has required
   };
   static const std::regex writes(
       R"(\b(AtomicFile|write_file_atomically|save_png|save_npy|save_safetensors|ofstream|fopen)\b)"
