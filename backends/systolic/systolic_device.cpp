@@ -11,6 +11,7 @@
 #include "backends/systolic/systolic_backend.h"
 #include "core/base/memory_budget.h"
 #include "core/runtime/host_buffer.h"
+#include "systolic/driver/machines.h"
 
 namespace triptych::systolic {
 namespace {
@@ -37,7 +38,7 @@ std::string option(const DeviceOptions& options, const std::string& name,
 mmu::MachineConfig find_machine(const DeviceOptions& options) {
   check(options);
   try {
-    return mmu::find_machine(option(options, "machine", "mmu16"));
+    return mmu::find_machine(option(options, "machine", std::string(mmu::kDefaultMachine)));
   } catch (const std::invalid_argument& error) {
     throw InvalidArgument(error.what());
   }
@@ -169,9 +170,9 @@ std::vector<LevelBandwidth> SystolicDevice::level_bandwidths() const {
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation) {
   DeviceInfo info = {.name = "systolic:" + machine.name, .time_kind = TimeKind::Simulated};
   info.description =
-      fmt::format("{} x {} {} systolic array at {} MHz, simulated by {}", machine.rows,
-                  machine.columns, machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8",
-                  machine.clock_mhz, simulation == "both" ? "RTL and twin" : simulation);
+      fmt::format("{} x {} {} systolic array at {}, simulated by {}", machine.rows, machine.columns,
+                  machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8", mmu::clock_text(machine),
+                  simulation == "both" ? "RTL and twin" : simulation);
   auto& facts = info.facts;
   facts.machine = machine.name;
   facts.simulate = simulation;

@@ -65,23 +65,31 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
   return result;
 }
 
+/// True for a node on a simulated machine's host.
+bool on_host(const BenchRow& row, const StepProfile& step) { return row.host && step.device == 1; }
+
+bool is_shown(const BenchRow& row, const StepProfile& step) {
+  return !step.kernel.empty() && (row.host || step.time.kind == row.kind);
+}
+
 void print_layers(const BenchRow& row) {
   const bool bounded = !row.layer_bounds.empty();
   std::vector<std::string> header = {"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"};
   if (bounded) header.insert(header.end(), {"roofline (modelled)", "% of it"});
   page::TextTable table(header);
   double total = 0;
-  for (const auto& step : row.layers) total += step.time.kind == row.kind ? step.time.seconds : 0;
+  for (const auto& step : row.layers) total += is_shown(row, step) ? step.time.seconds : 0;
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
     const auto& step = row.layers[i];
-    if (step.kernel.empty() || step.time.kind != row.kind) continue;
+    if (!is_shown(row, step)) continue;
     const auto& [name, cost] = row.layer_work[i];
-    std::vector<std::string> cells = {name,
-                                      std::string(step.kernel),
-                                      page::format_seconds(step.time.seconds),
-                                      fmt::format("{:.1f}", 100 * step.time.seconds / total),
-                                      fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
-                                      fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)};
+    std::vector<std::string> cells = {
+        name,
+        on_host(row, step) ? fmt::format("host: {}", step.kernel) : std::string(step.kernel),
+        page::format_seconds(step.time.seconds),
+        fmt::format("{:.1f}", 100 * step.time.seconds / total),
+        fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
+        fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)};
     if (bounded) {
       cells.push_back(page::format_seconds(row.layer_bounds[i]));
       cells.push_back(fmt::format("{:.0f}", 100 * row.layer_bounds[i] / step.time.seconds));
@@ -270,7 +278,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   print_peaks(rows);
   print_modelled(rows);
   for (const auto& row : rows) {
-    if (row.host) print_text("{}: {} per run, beside it\n", row.name, to_string(*row.host));
+    if (row.host) print_text("{}: {} per run, included\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row);
   }
 }

@@ -15,6 +15,7 @@
 #include "core/io/sha256.h"
 #include "experiments/training/run_folder.h"
 #include "systolic/sim/save_file.h"
+#include "systolic/sim/wave_files.h"
 
 namespace triptych::app {
 namespace {
@@ -47,6 +48,10 @@ void require_writable(const std::filesystem::path& path) {
 }
 
 WaveFiles::WaveFiles(std::filesystem::path target) : target_(std::move(target)), folder_("waves") {
+  if (!mmu::is_wave_file(target_)) {
+    throw InvalidArgument(fmt::format("the option waves \"{}\": its name must end in .fst or .vcd",
+                                      target_.string()));
+  }
   require_writable(target_);
   for (const auto& file : mmu::view_files(target_)) require_writable(file);
 }

@@ -13,10 +13,12 @@
 #include "core/io/file_descriptor.h"
 #include "experiments/app/message.h"
 #include "experiments/compare/machine_json.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/statistics.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/best_epoch.h"
+#include "systolic/driver/machines.h"
 
 namespace triptych::app {
 
@@ -211,6 +213,9 @@ void say_opening(const DeviceSet& machine, TrainingRun& run) {
       run.trainer().parameter_count(), run.total_steps(), config.training.batch,
       machine.config().backend, to_string(machine.config().contract)));
   say_memory(run.trainer().plan());
+  if (machine.config().backend != "systolic") return;
+  const auto clock = mmu::target_clock_note(machines::array_of(machine.config()));
+  if (!clock.empty()) say_note(clock);
 }
 
 void say_best(const TrainingRun& run) {

@@ -36,6 +36,7 @@ std::string stage_of(const Node& node) {
 std::vector<Layer> layers_of(const training::DeviceSet& machine, const Plan& plan) {
   std::vector<Layer> layers;
   const auto options = machine.plan_options();
+  const bool has_host = machine.host_share(plan).has_value();
   for (const auto& step : plan.steps) {
     const auto& node = plan.graph.node(step.node);
     auto& layer = layers.emplace_back();
@@ -43,7 +44,7 @@ std::vector<Layer> layers_of(const training::DeviceSet& machine, const Plan& pla
     layer.op = node.op->name();
     layer.pass = to_string(node.phase);
     layer.stage = stage_of(node);
-    layer.device = plan.devices[step.device]->info().name;
+    layer.device = has_host && step.device == 1 ? "host" : plan.devices[step.device]->info().name;
     layer.why = reason_of(plan, step);
     layer.cost = cost_of(plan.graph, node);
     layer.macs = macs_of(plan.graph, node);

@@ -234,6 +234,7 @@ Json machine_json(const MachineResult& result, const MachineResult& first) {
                {"backend", config.backend},
                {"simulate", config.simulate ? name_of(*config.simulate) : ""},
                {"device", result.device},
+               {"target_clock", !target_clock_note(result.request).empty()},
                {"contract", to_string(config.contract)},
                {"available", true},
                {"checks_bits_only", result.request.stands_in()},

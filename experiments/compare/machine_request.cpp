@@ -8,6 +8,8 @@
 
 #include "backends/all_backends.h"
 #include "core/base/error.h"
+#include "experiments/machines/array_machine.h"
+#include "systolic/driver/machines.h"
 
 namespace triptych::compare {
 namespace {
@@ -40,7 +42,10 @@ MachineRequest parse_machine(std::string_view text, const training::ExecutionCon
   auto& config = request.config;
   config.backend = machine.substr(0, colon);
   const auto& backend = find_backend(config.backend);
-  if (!takes(backend, "machine")) config.machine.clear();
+  if (!takes(backend, "machine"))
+    config.machine.clear();
+  else if (config.machine.empty())
+    config.machine = mmu::kComparedMachine;
   if (!takes(backend, "simulate")) {
     config.simulate.reset();
     if (colon != std::string_view::npos) {
@@ -90,6 +95,11 @@ std::vector<MachineRequest> parse_machines(std::string_view text,
     begin = end + 1;
   }
   return requests;
+}
+
+std::string target_clock_note(const MachineRequest& request) {
+  if (!request.config.simulate) return {};
+  return mmu::target_clock_note(machines::array_of(request.config));
 }
 
 std::string to_string(const MachineRequest& request, const Absence& absence) {

@@ -23,9 +23,13 @@ struct MachineRequest {
 /// The machines of a comma list such as "cpu,cuda,systolic:rtl,cpu=f32": a backend, after a colon
 /// what simulates it, after an equals sign a contract of its own. "all" is every backend that is a
 /// machine of its own, here or not. What a backend does not take of `common` (machine, simulate) is
-/// left out. Throws InvalidArgument for an unknown backend or contract, or one named twice.
+/// left out; an array that nobody names is mmu::kComparedMachine. Throws InvalidArgument for an
+/// unknown backend or contract, or one named twice.
 std::vector<MachineRequest> parse_machines(std::string_view text,
                                            const training::ExecutionConfig& common);
+
+/// A sentence for the readers of its times where they rest on a target clock; else empty.
+std::string target_clock_note(const MachineRequest& request);
 
 /// Why a machine gave nothing, in words.
 struct Absence {

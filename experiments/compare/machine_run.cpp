@@ -10,6 +10,7 @@
 #include "core/base/median.h"
 #include "core/io/sha256.h"
 #include "core/nn/training_graph.h"
+#include "experiments/page/text_table.h"
 #include "experiments/training/inference_graph.h"
 
 namespace triptych::compare {
@@ -46,20 +47,18 @@ Timing time_of(const DeviceSet& machine, const std::function<void()>& work) {
 void add_host(Timing& timing, double seconds) {
   if (seconds <= 0) return;
   timing.source = fmt::format(
-      "{:.6g} s of the array (simulated) and {:.6g} s of its host's vector "
-      "unit (modelled), one after the other",
+      "{:.6g} s of the array (simulated) and {:.6g} s of its host (modelled), one after the other",
       timing.seconds, seconds);
   timing.seconds += seconds;
   for (auto& sample : timing.samples) sample += seconds;
   timing.kind = TimeKind::Modelled;
 }
 
-/// The median epoch.
-Timing epoch_time(const DeviceSet& machine, const TrainingRun& run, double host_seconds) {
-  Timing timing = {.kind = machine.device().info().time_kind};
+/// The median epoch; of a simulated machine with its host's share.
+Timing epoch_time(const TrainingRun& run) {
+  Timing timing = {.kind = run.epochs().front().train_time.kind};
   for (const auto& epoch : run.epochs()) timing.samples.push_back(epoch.train_time.seconds);
   timing.seconds = median_of(timing.samples);
-  add_host(timing, host_seconds * static_cast<double>(run.steps_per_epoch()));
   return timing;
 }
 
@@ -155,6 +154,13 @@ std::optional<Reuse> reuse_of(const MachineResult& result, const training::RunCo
 
 }  // namespace
 
+std::string Timing::spread() const {
+  if (samples.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(samples);
+  if (least == most) return {};
+  return fmt::format(" ({} to {})", page::format_seconds(least), page::format_seconds(most));
+}
+
 std::filesystem::path run_folder(const Experiment& experiment, const MachineRequest& request) {
   std::string name;
   for (const char c : request.label) {
@@ -195,7 +201,7 @@ MachineResult run_machine(const MachineRequest& request, const Experiment& exper
   result.reuse = reuse_of(result, experiment.run);
   if (!timed) return result;
   result.ceilings = ceilings_of(machine, experiment.figures);
-  result.epoch = epoch_time(machine, run, result.anatomy.host_seconds);
+  result.epoch = epoch_time(run);
   result.step = step_time(machine, run, result.anatomy);
   return result;
 }

@@ -32,6 +32,9 @@ struct Timing {
   TimeKind kind = TimeKind::Measured;
   std::string source;
   std::vector<double> samples;  ///< whose median it is; empty: it was taken once
+
+  /// " (3.61 ms to 4.20 ms)", the least and the most; empty where all are the same.
+  std::string spread() const;
 };
 
 /// A validation image, what is there and what the machine saw, as grey levels.

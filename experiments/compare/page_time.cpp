@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "experiments/compare/machine_run.h"
 #include "experiments/compare/page_parts.h"
 #include "experiments/page/format.h"
 
@@ -29,11 +30,14 @@ page::Chart times_chart(const Compared& compared) {
   return chart;
 }
 
-/// With the number of samples as a note.
+/// With the spread of its samples, and their number as a note.
 page::Cell time_cell(const page::Part& figure) {
   auto cell = page::figure_cell(figure);
   const auto samples = figure["samples"].size();
   if (samples > 0) {
+    Timing timing;
+    for (const auto& sample : figure["samples"].items()) timing.samples.push_back(sample.number());
+    cell.text += timing.spread();
     if (!cell.note.empty()) cell.note += "; ";
     cell.note += fmt::format("median of {} sample{}", samples, samples == 1 ? "" : "s");
   }
@@ -41,13 +45,13 @@ page::Cell time_cell(const page::Part& figure) {
 }
 
 page::Table times_table(const Compared& compared) {
-  page::Table table{
-      .id = "times-table",
-      .caption =
-          "Medians. The kinds of a speedup are those of the time divided and of the time "
-          "divided by",
-      .columns = {"machine"},
-      .rows = {}};
+  page::Table table{.id = "times-table",
+                    .caption =
+                        "Medians, with the least and the most of their samples. The kinds of a "
+                        "speedup are those of the time divided and of the time "
+                        "divided by",
+                    .columns = {"machine"},
+                    .rows = {}};
   for (const auto& [key, name] : kTimes) table.columns.emplace_back(name);
   table.columns.emplace_back("throughput");
   table.columns.push_back(fmt::format("speedup over {}", first_timed(compared)));
@@ -153,10 +157,11 @@ std::string speedups_html(const Compared& compared) {
     const auto speedup = machine.part["speedup"];
     const auto kinds = speedup["kinds"];
     if (!machine.timed() || machine.name == first || kinds.size() != 2) continue;
-    items += fmt::format("<li>Speedup of {} over {}: {}, a {} time divided by a {} one.</li>\n",
+    items += fmt::format("<li>Speedup of {} over {}: {}, a {} time divided by a {} one{}.</li>\n",
                          page::escape(machine.name), page::escape(first),
                          page::cell_html(page::ratio_cell(speedup)), page::escape(kinds[0].text()),
-                         page::escape(kinds[1].text()));
+                         page::escape(kinds[1].text()),
+                         machine.part["target_clock"].flag() ? " at a target clock" : "");
   }
   return items.empty() ? "" : fmt::format("<ul class=\"notes\">\n{}</ul>\n", items);
 }

@@ -106,6 +106,7 @@ Json energy_table_json() {
 /// Notes that a reader needs and no number says.
 Json notes_json(const Comparison& comparison) {
   Json notes = Json::array();
+  if (!comparison.busy.empty()) notes.push_back(comparison.busy);
   for (const auto& column : comparison.columns) {
     const auto& request = column.request;
     if (!column.result) {
@@ -118,8 +119,12 @@ Json notes_json(const Comparison& comparison) {
     } else if (column.result->anatomy.host_seconds > 0) {
       notes.push_back(fmt::format(
           "times of {}: the array's cycles are simulated; nodes that it has no kernel for run on "
-          "its host, whose vector unit's time is modelled and added",
+          "its host, whose time is modelled from operations and bytes, and added",
           request.label));
+    }
+    if (column.result) {
+      const auto clock = target_clock_note(request);
+      if (!clock.empty()) notes.push_back(fmt::format("{}: {}", request.label, clock));
     }
     if (column.result && column.result->reuse && column.result->reuse->covers < 0.995) {
       notes.push_back(fmt::format("operand reuse of {} is known for {:.0f} % of the multiply-adds",

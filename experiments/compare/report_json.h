@@ -38,6 +38,7 @@ struct Comparison {
   std::string command;
   std::vector<Column> columns;
   std::optional<Difference> difference;
+  std::string busy;  ///< a warning where other programs disturbed what was measured; may be empty
   std::string no_difference;  ///< why the first difference could not be found; may be empty
   std::vector<RecordedSession> recorded;
 

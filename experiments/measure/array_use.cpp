@@ -44,9 +44,10 @@ ArrayUse use_of(const std::string& node, const std::map<std::string, double>& co
 
 page::Json host_json(const std::optional<training::HostShare>& share) {
   if (!share) return {};
-  return {{"device", share->device},       {"nodes", share->nodes},
-          {"elements", share->elements},   {"vector_lanes", share->lanes},
-          {"clock_mhz", share->clock_mhz}, {"time", page::time_json(share->time)}};
+  return {{"device", share->device},           {"nodes", share->nodes},
+          {"operations", share->operations},   {"bytes", share->bytes},
+          {"vector_lanes", share->lanes},      {"clock_mhz", share->clock_mhz},
+          {"bytes_per_s", share->bytes_per_s}, {"time", page::time_json(share->time)}};
 }
 
 void print_host(const DeviceSet& machine, const Plan& plan) {

@@ -42,15 +42,26 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Elements of a node's largest operand: what a vector unit must at least touch.
-double elements_of(const Graph& graph, const Node& node) {
+/// Operations of a vector unit on a node: at least one for each element of its largest operand.
+double operations_of(const Graph& graph, const Node& node, const Cost& cost) {
   std::int64_t elements = 0;
   for (const auto values : {&node.inputs, &node.outputs}) {
     for (const auto value : *values) {
       elements = std::max(elements, graph.spec(value).shape.elements());
     }
   }
-  return static_cast<double>(elements);
+  return std::max(static_cast<double>(elements), cost.flops);
+}
+
+Cost cost_of(const Graph& graph, const Node& node) {
+  return node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
+}
+
+/// Of the memory behind a simulated machine; 0: it is unlimited.
+double dram_rate(const Device& device) {
+  for (const auto& level : device.level_bandwidths())
+    if (level.level == "memory") return level.copy_bytes_per_s;
+  return 0;
 }
 
 }  // namespace
@@ -163,26 +174,38 @@ std::optional<HostShare> DeviceSet::host_share(const Plan& plan) const {
   HostShare share = {.device = devices_[1]->info().name,
                      .lanes = static_cast<double>(device().info().facts.vector_lanes.value_or(0)),
                      .clock_mhz = device().info().facts.clock_mhz.value_or(0),
+                     .bytes_per_s = dram_rate(device()),
                      .time = {0, TimeKind::Modelled}};
   for (const auto& step : plan.steps) {
     if (step.device != 1 || step.entry == nullptr) continue;
     ++share.nodes;
-    share.elements += elements_of(plan.graph, plan.graph.node(step.node));
+    const auto& node = plan.graph.node(step.node);
+    const auto cost = cost_of(plan.graph, node);
+    share.operations += operations_of(plan.graph, node, cost);
+    share.bytes += cost.bytes;
     share.time.seconds += host_time(plan, step).seconds;
   }
   return share;
 }
 
 Duration DeviceSet::host_time(const Plan& plan, const Step& step) const {
-  const auto per_second = static_cast<double>(device().info().facts.vector_lanes.value_or(0)) *
-                          device().info().facts.clock_mhz.value_or(0) * 1e6;
-  return {elements_of(plan.graph, plan.graph.node(step.node)) / per_second, TimeKind::Modelled};
+  const auto& facts = device().info().facts;
+  const auto per_second =
+      static_cast<double>(facts.vector_lanes.value_or(0)) * facts.clock_mhz.value_or(0) * 1e6;
+  const auto& node = plan.graph.node(step.node);
+  const auto cost = cost_of(plan.graph, node);
+  const auto rate = dram_rate(device());
+  const auto moving = rate > 0 ? cost.bytes / rate : 0;
+  return {std::max(operations_of(plan.graph, node, cost) / per_second, moving), TimeKind::Modelled};
 }
 
 std::string to_string(const HostShare& share) {
+  const auto memory = share.bytes_per_s > 0 ? fmt::format(", {:.3g} bytes at {:.3g} GB/s",
+                                                          share.bytes, share.bytes_per_s * 1e-9)
+                                            : std::string();
   return fmt::format(
-      "host: {}; {} nodes run there, {:.3g} elements on {} lanes at {} MHz: {:.3g} ms ({})",
-      share.device, share.nodes, share.elements, share.lanes, share.clock_mhz,
+      "host: {}; {} nodes run there, {:.3g} operations on {} lanes at {} MHz{}: {:.3g} ms ({})",
+      share.device, share.nodes, share.operations, share.lanes, share.clock_mhz, memory,
       share.time.seconds * 1e3, to_string(share.time.kind));
 }
 

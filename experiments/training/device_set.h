@@ -133,12 +133,14 @@ class RecordedTimes : public TextCache {
 
 /// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
 struct HostShare {
-  std::string device;     ///< "cpu"
-  std::size_t nodes = 0;  ///< that run something there
-  double elements = 0;    ///< of each node's largest operand
-  double lanes = 0;       ///< of the vector unit that prices them
-  double clock_mhz = 0;   ///< of that unit
-  Duration time;          ///< elements / lanes cycles at that clock: modelled
+  std::string device;      ///< "cpu"
+  std::size_t nodes = 0;   ///< that run something there
+  double operations = 0;   ///< at least one for each element of a node's largest operand
+  double bytes = 0;        ///< of all operands and results
+  double lanes = 0;        ///< of the vector unit that prices the operations
+  double clock_mhz = 0;    ///< of that unit
+  double bytes_per_s = 0;  ///< of the machine's DRAM; 0: unlimited
+  Duration time;           ///< modelled: of each node the longer of its operations and its bytes
 };
 
 class DeviceSet {
@@ -164,7 +166,8 @@ class DeviceSet {
   void prefer(const std::map<std::string, std::string>& kernel_times);
   /// Nothing when the machine is not simulated or has no host.
   std::optional<HostShare> host_share(const Plan& plan) const;
-  /// The modelled time of one step on the host's vector unit. Call it where host_share is given.
+  /// The modelled time of one step on the host: the longer of its operations on the vector unit and
+  /// its bytes at the DRAM's bandwidth. Call it where host_share is given.
   Duration host_time(const Plan& plan, const Step& step) const;
 
  private:
@@ -177,7 +180,8 @@ class DeviceSet {
   std::vector<Device*> devices_;
 };
 
-/// "host: cpu; 12 nodes run there, 1.2e+06 elements on 16 lanes at 700 MHz: ... (modelled)".
+/// "host: cpu; 12 nodes run there, 1.2e+06 operations on 16 lanes at 700 MHz, 9.6e+06 bytes at
+/// 34 GB/s: ... (modelled)".
 std::string to_string(const HostShare& share);
 
 }  // namespace triptych::training

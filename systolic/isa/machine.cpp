@@ -152,6 +152,29 @@ DramConfig parse_dram(const Json& json, double clock_mhz) {
   return dram;
 }
 
+/// Cycles in which no unit moves while the DRAM serves the longest request behind another one.
+double longest_wait(const MachineConfig& machine) {
+  const auto& dram = machine.dram;
+  constexpr double backlog = 32;  // of the bus, when it grants a request
+  const auto row_bytes =
+      std::max({machine.rows * machine.element_bytes(), machine.columns * machine.element_bytes(),
+                machine.columns * std::uint32_t{4}});
+  const double bursts = std::ceil(static_cast<double>(row_bytes) / dram.burst_bytes) + 1;
+  const double burst = dram.bytes_per_cycle > 0 ? dram.burst_bytes / dram.bytes_per_cycle : 0;
+  return 2 * (bursts * (burst + dram.row_miss) + backlog) + dram.latency;
+}
+
+/// The RTL's watchdog stops a machine in which no unit moves for 65,536 cycles.
+void validate_wait(const MachineConfig& machine) {
+  constexpr double watchdog = 65536;
+  const double wait = longest_wait(machine);
+  if (wait < watchdog) return;
+  reject(fmt::format(
+      "dram: a request may take {:.0f} cycles, and the RTL's watchdog stops it after {:.0f}; give "
+      "more bytes_per_cycle, shorter bursts, or less latency and row_miss",
+      wait, watchdog));
+}
+
 void validate_dram(const DramConfig& dram) {
   if (!(dram.bytes_per_cycle >= 0) || dram.bytes_per_cycle > 1e6)
     reject(
@@ -203,6 +226,7 @@ void validate(const MachineConfig& machine) {
     reject(fmt::format("clock_mhz = {}: give more than 0, at most 1e5", machine.clock_mhz));
   visit_numbers(machine, check);
   validate_dram(machine.dram);
+  validate_wait(machine);
 }
 
 MachineConfig parse_machine(std::string_view json) {

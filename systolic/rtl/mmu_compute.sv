@@ -161,7 +161,15 @@ module mmu_compute #(
     slot_enters_q <= start_o || (step_o && (!transpose_q || (entries_left_q != '0)));
     if (clear_i) begin
       slots_left_q <= '0;
+      used_left_q <= '0;
+      transpose_q <= 1'b0;
+      lane_q <= '0;
+      entries_left_q <= '0;
       slot_used_q <= 1'b0;
+      slot_swap_q <= 1'b0;
+      slot_enters_q <= 1'b0;
+      slot_transpose_q <= 1'b0;
+      slot_lane_q <= '0;
       next_lane_q <= '0;
     end else begin
       cycle_has_one_class : assert ((issue_o ^ (^stall_o)) && ((stall_o & (stall_o - 7'd1)) == '0));

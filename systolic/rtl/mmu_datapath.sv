@@ -14,6 +14,7 @@ module mmu_datapath #(
     parameter int unsigned ArrayKind = 0  // 0: blocks that simulate fast, 1: a grid of PEs, banks
 ) (
     input logic clk_i,
+    input logic clear_i,
     input logic in_flight_i,  // some slot is on its way
     // Leaves the control in this cycle; head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
@@ -153,6 +154,7 @@ module mmu_datapath #(
       .ElementBits(ElementBits)
   ) u_transposer (
       .clk_i,
+      .clear_i,
       .enable_i(in_flight_i),
       .transpose_i(slot_transpose_i),
       .lane_i(slot_lane_i),

@@ -80,6 +80,9 @@ module mmu_loader #(
     end
     if (clear_i) begin
       rows_left_q <= '0;
+      enabled_left_q <= '0;
+      moving_q <= '0;
+      capture_q <= '0;
       occupied_q <= 1'b0;
       full_q <= 1'b0;
       wait_q <= '0;

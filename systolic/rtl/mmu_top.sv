@@ -77,7 +77,7 @@ module mmu_top #(
   logic clear, running;
   logic [TimeBits-1:0] now_q;
   assign clear = !rst_ni || start_i;
-  always_ff @(posedge clk_i) now_q <= now_q + 1'b1;
+  always_ff @(posedge clk_i) now_q <= clear ? '0 : now_q + 1'b1;
 
   // Dispatch, queues, tokens.
   logic [3:0] push, full, valid, pop, quiet, done, tokens;
@@ -293,6 +293,7 @@ module mmu_top #(
       .ArrayKind(ArrayKind)
   ) u_datapath (
       .clk_i,
+      .clear_i(clear),
       .in_flight_i(!quiet[COMPUTE]),
       .word_i(head_compute),
       .set_stream_i(set_stream),

@@ -7,6 +7,7 @@ module mmu_transposer #(
     parameter int unsigned ElementBits = 16
 ) (
     input logic clk_i,
+    input logic clear_i,
     input logic enable_i,
     // The slot that reaches row 0 in the next cycle.
     input logic transpose_i,
@@ -27,6 +28,11 @@ module mmu_transposer #(
       transpose_q <= {transpose_q[Rows-2:0], transpose_i};
       swap_q <= {swap_q[Rows-2:0], swap_i};
       lane_q <= {lane_q[(Rows-1)*LaneBits-1:0], lane_i};
+    end
+    if (clear_i) begin
+      transpose_q <= '0;
+      swap_q <= '0;
+      lane_q <= '0;
     end
   end
 

@@ -11,6 +11,7 @@
 #include "systolic/isa/check.h"
 #include "systolic/sim/harness.h"
 #include "systolic/sim/save_file.h"
+#include "systolic/sim/wave_files.h"
 
 namespace triptych::mmu {
 namespace {
@@ -203,14 +204,17 @@ class RtlMachine : public Machine {
   void step_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options,
                   std::uint64_t cycle) {
     if (cycle == options.waves_begin) {
-      waves = model_->open_waves(options.waves.c_str());
+      waves = model_->open_waves(fst_of(options.waves).c_str());
       if (!waves) throw std::runtime_error("[mmu] cannot write waves to '" + options.waves + "'");
     }
     if (waves && cycle == options.waves_end) close_waves(waves, options);
   }
   void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
-    write_save_file(*model_, options.waves, options.waves_name, config_.pe);
+    const auto& name = options.waves_name;
+    write_save_file(*model_, fst_of(options.waves).string(),
+                    name.empty() ? name : fst_of(name).string(), config_.pe);
+    write_vcd(options.waves);
   }
 
   void add_cells(std::vector<CellState>& cells) const {

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "systolic/isa/isa.h"
+#include "systolic/sim/wave_files.h"
 
 namespace triptych::mmu {
 namespace {
@@ -250,6 +251,7 @@ std::string wave_text(WaveFormat format, std::string_view bits, PeKind pe) {
 
 std::vector<fs::path> view_files(const fs::path& waves) {
   std::vector<fs::path> files{translation_of(waves, "gtkw")};
+  if (fst_of(waves) != waves) files.push_back(fst_of(waves));
   for (const auto& [format, ending] : kTranslations) files.push_back(translation_of(waves, ending));
   return files;
 }

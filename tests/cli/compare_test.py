@@ -38,7 +38,7 @@ class Compare(ProgramTest):
 
     def needs_rtl(self):
         listed = self.document("machine", "list")["results"]
-        if not any(m["name"] == "mmu16" and m["rtl"] != "not built" for m in listed):
+        if not any(m["name"] == "mmu16-45nm" and m["rtl"] != "not built" for m in listed):
             self.skipTest("this build has no RTL")
 
     def test_all_machines_agree_on_every_bit(self):
@@ -82,6 +82,27 @@ class Compare(ProgramTest):
         self.assertEqual(machines["cpu"]["speedup"]["value"], 1)
         self.assertEqual(machines["cpu"]["times"]["step"]["kind"], "measured")
         self.assertNotEqual(machines["systolic (twin)"]["times"]["step"]["kind"], "measured")
+
+    def test_an_array_has_one_throughput_which_includes_its_host(self):
+        array = self.machines(self.compare("--backends", "cpu,systolic"))["systolic (twin)"]
+        trained = self.document("train", *FEW, "--backend", "systolic", "--machine", "mmu16-45nm",
+                                "--contract", "bf16-exact", "--out", "run")["results"][0]
+        for epoch in trained["epochs"]:
+            self.assertAlmostEqual(epoch["images_per_second"] / array["throughput"]["value"], 1, places=6)
+            self.assertEqual(epoch["train_time"]["kind"], "modelled")
+        host = next(place for place in array["placement"] if place["device"] == "host")
+        self.assertEqual(host["time"]["kind"], "modelled")
+        self.assertAlmostEqual(host["time"]["value"], trained["host"]["time"]["value"])
+        self.assertNotIn("cpu", [layer["device"] for layer in array["layers"]])
+
+    def test_times_at_a_target_clock_say_so(self):
+        closed = self.machines(self.compare("--backends", "cpu,systolic"))["systolic (twin)"]
+        self.assertIn("500 MHz (closes in nangate45_typ)", closed["device"])
+        self.assertFalse(closed["target_clock"])
+        results = self.compare("--backends", "cpu,systolic", "--machine", "mmu16")
+        self.assertTrue(self.machines(results)["systolic (twin)"]["target_clock"])
+        self.assertTrue(any("target clock of 700 MHz" in note for note in results["notes"]))
+        self.assertIn("at a target clock", (self.folder / "report.html").read_text())
 
     def test_a_machine_that_stands_in_shows_no_time(self):
         machine = self.compare("--backends", "cuda-emulated")["machines"][0]

@@ -45,7 +45,8 @@ class MachineTest(ProgramTest):
 class ListAndShow(MachineTest):
     def test_the_list_has_the_shipped_machines_and_those_asked_for(self):
         table = self.succeed("machine", "list", "ragged.json").stdout
-        for words in (["mmu16", "16 x 16", "bf16", "700 MHz", "256.0 KiB", "358.4 Gop/s"],
+        for words in (["mmu16", "16 x 16", "bf16", "700 MHz (target)", "256.0 KiB", "358.4 Gop/s"],
+                      ["mmu16-45nm", "16 x 16", "500 MHz (closes in nangate45_typ)"],
                       ["mmu16-int8", "int8"], ["ragged.json", "5 x 6", "3.2 GB/s", "23 cycles"]):
             line = next(line for line in table.splitlines() if line.startswith(words[0] + " "))
             for word in words:
@@ -62,7 +63,7 @@ class ListAndShow(MachineTest):
             if key != "dram":
                 self.assertEqual(machine[key], value)
         for word in ("5 rows x 6 columns", "30.0 Gop/s (modelled)", "23 cycles (46 ns)",
-                     "a sum takes 1 cycle through one", "no source is given; a wish",
+                     "a sum takes 1 cycle through one", "no source is given; a target",
                      "triptych machine build ragged.json"):
             self.assertIn(word, shown.stderr)
         (self.folder / "again.json").write_text(shown.stdout)

@@ -201,6 +201,21 @@ class Waves(ProgramTest):
         self.succeed(*command[1:], env=environment)  # what a complete run left is its own
         self.assertEqual(list(temporary.iterdir()), [])
 
+    def test_a_vcd_file_has_the_signals_of_the_fst_beside_it(self):
+        self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "w.vcd")
+        vcd = (self.folder / "w.vcd").read_text()
+        self.assertIn("$scope module mmu_top $end", vcd)
+        self.assertRegex(vcd, r"\$var \w+ +64 \S+ counter_o \[63:0\] \$end")
+        times = [int(line[1:]) for line in vcd.splitlines() if line.startswith("#")]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(len(times), 100)
+        self.assertGreater((self.folder / "w.fst").stat().st_size, 1000)
+
+    def test_waves_of_another_format_are_refused(self):
+        self.expect_error(2, "trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "w.txt",
+                          says='--waves "w.txt": its name must end in .fst or .vcd')
+        self.assertFalse((self.folder / "w.txt").exists())
+
     def test_a_window_is_smaller_than_the_whole(self):
         self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "all.fst")
         self.succeed("trace", *ARRAY, "--simulate", "rtl", "--cycles", "10..20", "--waves", "w.fst")

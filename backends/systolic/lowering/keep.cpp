@@ -98,8 +98,6 @@ std::vector<StreamPlan> writers_of(const Lowered& producer, const StreamPlan& re
   return writers;
 }
 
-bool is_priced(const Lowered& lowered) { return lowered.counters.cycles > 0; }
-
 struct Price {
   std::uint64_t cycles, bytes;  ///< of the DRAM
 };
@@ -123,12 +121,12 @@ std::optional<std::pair<Lowered, Lowered>> keep_between(const Lowered& producer,
                                                         const Lowered& consumer,
                                                         const PlanLowering& lowering) {
   const auto& machine = lowering.machine();
-  if (lowering.has_given_tiling() || !is_priced(producer) || !is_priced(consumer)) return {};
+  if (lowering.has_given_tiling()) return {};
   if (!are_simple(producer.plan, consumer.plan, machine)) return {};
   auto reader = lowering.lower(readers_of(producer, consumer, machine));
-  if (!reader || !is_priced(*reader)) return {};
+  if (!reader) return {};
   auto writer = lowering.lower(writers_of(producer, reader->plan, machine));
-  if (!writer || !is_priced(*writer)) return {};
+  if (!writer) return {};
   if (!is_better(price_of(*writer, *reader), price_of(producer, consumer))) return {};
   writer->open = producer.open;
   reader->open = consumer.open;

@@ -8,6 +8,7 @@
 #include <array>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 
@@ -21,10 +22,12 @@ namespace {
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
 
 constexpr std::array<std::int64_t, 2> kParts{4, 2};  // of either memory
-// The twin's clock decides between the best by estimate; not where that would take long, in
-// programs so large that their ends do not count.
-constexpr std::size_t kPriced = 8;
-constexpr std::size_t kLongProgram = 20000;
+// The twin's clock prices the best plans by estimate. Among those within kSlack of the fewest
+// cycles the least DRAM traffic wins. Long programs are priced in smaller numbers: their ends,
+// which the estimate knows least about, hardly count.
+constexpr double kSlack = 1.01;
+constexpr std::size_t kPriced = 12; // at most, of the fastest as of the lightest
+constexpr std::size_t kPricedInstructions = 160000;
 constexpr double kWorthPricing = 1.3;
 // An image that lies in the buffer is one box and one slice.
 constexpr auto kAll = TilingChoice::kAll;
@@ -46,10 +49,10 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
 }
 
 /// The best tilings of each job; jobs of one shape are rated once.
-std::vector<std::vector<Tiling>> best_tilings(const StreamPlan& plan,
-                                              const mmu::MachineConfig& machine,
-                                              const TilingChoice& choice) {
-  std::vector<std::vector<Tiling>> tilings;
+std::vector<TilingCandidates> best_tilings(const StreamPlan& plan,
+                                           const mmu::MachineConfig& machine,
+                                           const TilingChoice& choice) {
+  std::vector<TilingCandidates> tilings;
   const StreamJob* previous = nullptr;
   for (const auto& job : plan.jobs) {
     const bool known = previous != nullptr && previous->problem == job.problem;
@@ -71,7 +74,7 @@ void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine, Tiling
     const auto slice = plan.images[job.image].slice;
     if (job.tiling.slicing.channels == slice) continue;
     choice.channels = slice;
-    job.tiling = choose_tilings(job.problem, machine, plan.parts, choice)[0];
+    job.tiling = choose_tilings(job.problem, machine, plan.parts, choice).fastest.front();
   }
 }
 
@@ -79,6 +82,7 @@ void estimate(StreamPlan& plan) {
   double ramp = 0;
   for (const auto& job : plan.jobs) {
     plan.cycles += job.tiling.cycles;
+    plan.traffic += job.tiling.traffic;
     ramp = std::max(ramp, job.tiling.ramp);
   }
   plan.cycles += ramp;
@@ -128,7 +132,7 @@ void complete(StreamPlan& plan, const std::vector<Tiling>& tilings,
 
 bool same_tilings(const StreamPlan& a, const StreamPlan& b) {
   const auto cuts = [](Tiling tiling) {
-    tiling.cycles = tiling.ramp = 0;
+    tiling.cycles = tiling.ramp = tiling.traffic = 0;
     return tiling;
   };
   return std::ranges::equal(a.jobs, b.jobs, [&](const StreamJob& x, const StreamJob& y) {
@@ -136,22 +140,33 @@ bool same_tilings(const StreamPlan& a, const StreamPlan& b) {
   });
 }
 
-/// The plan with the best tilings of its jobs, with the second ones, ...
-void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
-                    const TilingChoice& choice, std::vector<StreamPlan>& plans) {
-  const auto space = space_of(plan, machine);
-  const auto tilings = best_tilings(plan, space, plan.image_row ? kWhole : choice);
-  const auto most = std::ranges::max(tilings, {}, &std::vector<Tiling>::size).size();
+/// The plan with the first of such tilings of its jobs, with the second ones, ...
+void add_ranks(const StreamPlan& plan, const std::vector<TilingCandidates>& tilings,
+               std::vector<Tiling> TilingCandidates::*kind, const mmu::MachineConfig& space,
+               const TilingChoice& choice, std::vector<StreamPlan>& plans) {
+  const auto count = [&](const TilingCandidates& of_job) { return (of_job.*kind).size(); };
+  const auto most = count(std::ranges::max(tilings, {}, count));
   for (std::size_t rank = 0; rank < most; ++rank) {
     std::vector<Tiling> chosen;
     chosen.reserve(tilings.size());
-    for (const auto& best : tilings) chosen.push_back(best[std::min(rank, best.size() - 1)]);
+    for (const auto& of_job : tilings) {
+      chosen.push_back((of_job.*kind)[std::min(rank, count(of_job) - 1)]);
+    }
     auto candidate = plan;
     complete(candidate, chosen, space, choice);
     // The same in larger parts waits longer.
     const auto same = [&](const StreamPlan& other) { return same_tilings(candidate, other); };
     if (std::ranges::none_of(plans, same)) plans.push_back(std::move(candidate));
   }
+}
+
+void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
+                    const TilingChoice& choice, std::vector<StreamPlan>& plans) {
+  const auto space = space_of(plan, machine);
+  const auto& sizes = plan.image_row ? kWhole : choice;
+  const auto tilings = best_tilings(plan, space, sizes);
+  add_ranks(plan, tilings, &TilingCandidates::fastest, space, choice, plans);
+  add_ranks(plan, tilings, &TilingCandidates::lightest, space, choice, plans);
 }
 
 /// Plans that keep_between() may change later: none with several problems side by side.
@@ -217,21 +232,67 @@ std::vector<StreamPlan> candidates(const std::vector<StreamPlan>& plans,
   return all;
 }
 
-Lowered fastest(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine) {
-  std::optional<Lowered> best;
-  auto fewest = std::numeric_limits<std::uint64_t>::max();
-  for (auto& plan : std::span(plans).first(std::min(plans.size(), kPriced))) {
-    if (best && plan.cycles > kWorthPricing * static_cast<double>(fewest)) break;
-    auto program = make_program(plan, machine);
-    const bool is_long = program.size() > kLongProgram;
-    if (best && is_long) break;
-    const auto counters = is_long ? mmu::Counters{} : mmu::counters_of(program, machine);
-    if (counters.cycles >= fewest) continue;
-    best = Lowered{std::move(plan), std::move(program), counters, {}};
-    fewest = counters.cycles;
-    if (is_long) break;
+std::uint64_t dram_bytes(const mmu::Counters& counters) {
+  return std::accumulate(counters.dram_bytes.begin(), counters.dram_bytes.end(), std::uint64_t{0});
+}
+
+/// Prices plans and keeps the best one.
+class Pricing {
+ public:
+  explicit Pricing(const mmu::MachineConfig& machine) : machine_(machine) {}
+
+  /// Begins a series of plans, each of which is_worth() asks for.
+  void begin() { plans_ = instructions_ = 0; }
+  bool is_worth(const StreamPlan& plan) const {
+    if (!best_) return true;
+    return plans_ < kPriced && instructions_ < kPricedInstructions &&
+           plan.cycles <= kWorthPricing * static_cast<double>(fewest_);
   }
-  return std::move(*best);
+  void price(const StreamPlan& plan) {
+    auto program = make_program(plan, machine_);
+    const auto counters = mmu::counters_of(program, machine_);
+    ++plans_;
+    instructions_ += program.size();
+    fewest_ = std::min(fewest_, counters.cycles);
+    if (best_ && !is_better(counters)) return;
+    best_ = Lowered{plan, std::move(program), counters, {}};
+  }
+  const Lowered& best() const { return *best_; }
+  Lowered take() { return std::move(*best_); }
+
+ private:
+  bool is_within_slack(const mmu::Counters& counters) const {
+    return static_cast<double>(counters.cycles) <= kSlack * static_cast<double>(fewest_);
+  }
+  bool is_better(const mmu::Counters& counters) const {
+    const auto& best = best_->counters;
+    if (is_within_slack(counters) != is_within_slack(best)) return is_within_slack(counters);
+    const auto bytes = dram_bytes(counters), least = dram_bytes(best);
+    return bytes < least || (bytes == least && counters.cycles < best.cycles);
+  }
+
+  const mmu::MachineConfig& machine_;
+  std::optional<Lowered> best_;
+  std::uint64_t fewest_ = std::numeric_limits<std::uint64_t>::max();
+  std::size_t plans_ = 0, instructions_ = 0;
+};
+
+/// The plan with the least DRAM traffic among those within kSlack of the fewest cycles. `plans`:
+/// those with the fewest estimated cycles first.
+Lowered best_of(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine) {
+  Pricing pricing(machine);
+  std::size_t priced = 0;
+  pricing.begin();
+  while (priced < plans.size() && pricing.is_worth(plans[priced])) pricing.price(plans[priced++]);
+  const auto near = kEstimateSlack * plans.front().cycles;
+  plans.erase(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(priced));
+  std::ranges::stable_sort(plans, {}, &StreamPlan::traffic);
+  pricing.begin();
+  for (const auto& plan : plans) {
+    if (!pricing.is_worth(plan) || plan.traffic >= pricing.best().plan.traffic) break;
+    if (plan.cycles <= near) pricing.price(plan);
+  }
+  return pricing.take();
 }
 
 }  // namespace
@@ -287,7 +348,7 @@ Lowered PlanLowering::lower(const Planner& planner) {
     auto program = make_program(completed, machine_);
     return {std::move(completed), std::move(program), known->counters, open(std::move(plans))};
   }
-  auto lowered = fastest(candidates(plans, machine_, tiling_), machine_);
+  auto lowered = best_of(candidates(plans, machine_, tiling_), machine_);
   const auto& jobs = lowered.plan.jobs;
   const auto same_group = [&](const StreamPlan& plan) {
     return plan.jobs[0].problem.group == jobs[0].problem.group;
@@ -304,7 +365,7 @@ Lowered PlanLowering::lower(const Planner& planner) {
 std::optional<Lowered> PlanLowering::lower(const std::vector<StreamPlan>& plans) const {
   if (plans.empty()) return {};
   try {
-    return fastest(candidates(plans, machine_, tiling_), machine_);
+    return best_of(candidates(plans, machine_, tiling_), machine_);
   } catch (const UnsupportedError&) {
     return {};
   }

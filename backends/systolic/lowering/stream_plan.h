@@ -41,6 +41,7 @@ struct StreamPlan {
   std::int64_t bytes_in = 0;   ///< packed in one run
   std::int64_t bytes_out = 0;  ///< unpacked
   double cycles = 0;           ///< estimate
+  double traffic = 0;          ///< estimate of Tiling::traffic
 
   /// Multiply-adds of the operands alone: no padded channels, no columns beside the results.
   std::int64_t macs() const;
@@ -58,7 +59,7 @@ struct PlanTarget {
 struct Lowered {
   StreamPlan plan;
   mmu::Program program;
-  mmu::Counters counters;  ///< by the twin's clock; all 0: too long a program to be priced
+  mmu::Counters counters;  ///< by the twin's clock
   std::vector<StreamPlan>
       open;  ///< the plan before tilings and addresses, for each group; of one problem only
 };
@@ -74,9 +75,9 @@ class PlanLowering {
       : machine_(machine), tiling_(std::move(tiling)) {}
 
   /// Completes the plan for all groups and parts of the memories, its operands in DRAM from address
-  /// 0 on, and returns that whose program takes the fewest cycles; for problems met before, the one
-  /// that was found then. Throws UnsupportedError when DRAM is too small, or when a number does not
-  /// fit the instruction set.
+  /// 0 on. Returns the one with the least DRAM traffic among those within 1 % of the fewest cycles;
+  /// for problems met before, the one that was found then. Throws UnsupportedError when DRAM is too
+  /// small, or when a number does not fit the instruction set.
   Lowered lower(const Planner& planner);
   /// The same of plans that stand in Lowered::open, changed in what crosses the DRAM: nothing where
   /// none fits the machine.

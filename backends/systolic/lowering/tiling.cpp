@@ -52,6 +52,42 @@ struct Work {
   double group_rows = 0;  ///< results in one column tile of a group, times its column tiles
 };
 
+double cost_of(const Tiling& tiling) { return tiling.cycles + tiling.ramp; }
+
+/// The fastest tilings, and those near them of which no other is faster with less traffic.
+class Shortlist {
+ public:
+  void add(const Tiling& t) {
+    if (std::ranges::find(fastest_, t) == fastest_.end()) {
+      fastest_.insert(std::ranges::upper_bound(fastest_, cost_of(t), {}, cost_of), t);
+      if (fastest_.size() > kKept) fastest_.pop_back();
+    }
+    const auto covers_it = [&](const Tiling& other) { return covers(other, t); };
+    if (!is_near(t) || std::ranges::any_of(frontier_, covers_it)) return;
+    std::erase_if(frontier_, [&](const Tiling& other) { return covers(t, other); });
+    frontier_.push_back(t);
+  }
+
+  const std::vector<Tiling>& fastest() const { return fastest_; }
+  TilingCandidates take() {
+    std::erase_if(frontier_, [&](const Tiling& t) { return !is_near(t); });
+    std::ranges::sort(frontier_, {}, &Tiling::traffic);
+    if (frontier_.size() > kKept) frontier_.resize(kKept);
+    return {std::move(fastest_), std::move(frontier_)};
+  }
+
+ private:
+  bool is_near(const Tiling& t) const {
+    return cost_of(t) <= kEstimateSlack * cost_of(fastest_.front());
+  }
+  /// True when `a` is neither slower than `b` nor moves more.
+  static bool covers(const Tiling& a, const Tiling& b) {
+    return cost_of(a) <= cost_of(b) && a.traffic <= b.traffic;
+  }
+
+  std::vector<Tiling> fastest_, frontier_;
+};
+
 class Estimator {
  public:
   Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts,
@@ -93,8 +129,8 @@ class Estimator {
   /// The first reason against a tiling; empty: none has all the sizes that are given.
   const std::string& refusal() const { return refusal_; }
 
-  /// The fastest first.
-  const std::vector<Tiling>& best() const { return best_; }
+  const std::vector<Tiling>& fastest() const { return shortlist_.fastest(); }
+  TilingCandidates take() { return shortlist_.take(); }
 
  private:
   /// Keeps the first reason, where somebody is to read it.
@@ -217,8 +253,8 @@ class Estimator {
                                     bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(chain_ + columns_ + 6);
-    const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
-                                 stores * result_bytes);
+    t.traffic =
+        work.load_rows * row_bytes + work.tile_rows * tile_row_bytes + stores * result_bytes;
     // One stage: rows, and the time of its bytes.
     const auto load_rows = work.load_rows / work.loads;
     const auto load_time = bytes_time(load_rows * row_bytes);
@@ -237,16 +273,10 @@ class Estimator {
     };
     const auto stalls =
         std::max(0.0, work.loads - work.stores) * late(load) + work.stores * late(both);
-    t.cycles = std::max({work.loads > 1 ? compute + stalls : compute, ports, dram});
+    t.cycles =
+        std::max({work.loads > 1 ? compute + stalls : compute, ports, bytes_time(t.traffic)});
     t.ramp = (load + std::max(work.group_rows, store_time)) / 8 + latency_;
-    keep(t);
-  }
-
-  void keep(const Tiling& t) {
-    const auto cost = [](const Tiling& tiling) { return tiling.cycles + tiling.ramp; };
-    if (std::ranges::find(best_, t) != best_.end()) return;
-    best_.insert(std::ranges::upper_bound(best_, cost(t), {}, cost), t);
-    if (best_.size() > kKept) best_.pop_back();
+    shortlist_.add(t);
   }
 
   const StreamProblem& p_;
@@ -257,7 +287,7 @@ class Estimator {
   double bytes_per_cycle_;
   double latency_;
   std::int64_t column_tiles_;
-  std::vector<Tiling> best_;
+  Shortlist shortlist_;
 };
 
 /// Rows to try of boxes that are not as wide as the image.
@@ -310,7 +340,7 @@ void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine,
   }
   consider_boxes(p, {}, choice, estimator);
   if (p.transpose) consider_slices(p, false, machine, choice, estimator);
-  const auto& best = estimator.best();
+  const auto& best = estimator.fastest();
   const auto enough = std::min<std::int64_t>(p.positions(), machine.rows);
   const bool starved = best.empty() || best[0].box_images * best[0].box_y * best[0].box_x < enough;
   if (starved || choice.taps == 1) consider_slices(p, true, machine, choice, estimator);
@@ -333,12 +363,12 @@ void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine,
 
 }  // namespace
 
-std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                                   const Parts& parts, const TilingChoice& choice) {
+TilingCandidates choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                                const Parts& parts, const TilingChoice& choice) {
   Estimator estimator(problem, machine, parts, choice);
   consider_all(problem, machine, choice, estimator);
-  if (estimator.best().empty()) refuse(choice, machine, estimator.refusal());
-  return estimator.best();
+  if (estimator.fastest().empty()) refuse(choice, machine, estimator.refusal());
+  return estimator.take();
 }
 
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling) {

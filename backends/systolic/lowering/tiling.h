@@ -1,6 +1,6 @@
 // How a stream problem is cut to fit a machine: boxes of positions that fit a part of the unified
 // buffer, groups of results that fit a part of the accumulators; chosen by a closed-form estimate
-// of cycles.
+// of cycles and of DRAM traffic.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,6 +32,7 @@ struct Tiling {
   std::int64_t column_tiles = 1;  ///< accumulated at a time
   double cycles = 0;              ///< estimate, without filling and draining
   double ramp = 0;                ///< the first load and the last store
+  double traffic = 0;             ///< estimate of the bytes that cross the DRAM's bus
 
   bool operator==(const Tiling&) const = default;
 };
@@ -53,11 +54,19 @@ struct TilingChoice {
   std::string text = {};                             ///< as it was given; empty: nothing was
 };
 
-/// The best tilings by estimate that have the sizes of `choice`, the best one first. Throws
-/// UnsupportedError where there is none: the machine is too small for a single position, or for
-/// these sizes.
-std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                                   const Parts& parts, const TilingChoice& choice = {});
+/// An estimate this much above the fewest cycles may still be within kSlack of them in truth.
+inline constexpr double kEstimateSlack = 1.03;
+
+/// Tilings worth pricing, by estimate.
+struct TilingCandidates {
+  std::vector<Tiling> fastest;   ///< the fewest cycles first
+  std::vector<Tiling> lightest;  ///< within kEstimateSlack of them, the least traffic first
+};
+
+/// The candidates that have the sizes of `choice`. Throws UnsupportedError where there is none: the
+/// machine is too small for a single position, or for these sizes.
+TilingCandidates choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                                const Parts& parts, const TilingChoice& choice = {});
 
 /// The boxes in row-major order of their positions.
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling);

@@ -6,13 +6,17 @@
 #include <algorithm>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "experiments/app/bench_report.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/commands/bench_conv.h"
 #include "experiments/app/output.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/machines/node_time.h"
 #include "experiments/measure/bench_problems.h"
 #include "experiments/measure/calibrate.h"
+#include "experiments/measure/processor_load.h"
+#include "systolic/driver/machines.h"
 
 namespace triptych::app {
 namespace {
@@ -37,6 +41,14 @@ measure::Statistics time_once(Executor& executor, Device& device) {
   const double start = device.elapsed().seconds;
   executor.run();
   return measure::statistics_of({device.elapsed().seconds - start});
+}
+
+/// Adds what a simulated machine's host takes in each run.
+void add_host(BenchRow& row) {
+  if (!row.host || row.host->nodes == 0) return;
+  for (auto* seconds : {&row.time.median, &row.time.min, &row.time.max})
+    *seconds += row.host->time.seconds;
+  row.kind = TimeKind::Modelled;
 }
 
 /// The time of every node; of those on a simulated machine's host, the modelled one.
@@ -147,6 +159,7 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
           ? time_once(executor, device)
           : measure::time_repeatedly([&] { executor.run(); },
                                      [&] { return device.elapsed().seconds; }, options.repeats);
+  add_host(row);
   if (options.layers) {
     row.array = measure::array_use(executor.plan());
     add_layers(row, executor, machine);
@@ -188,10 +201,24 @@ std::optional<double> peak_of(const DeviceSet& machine, const measure::BenchOpti
   return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 
+/// What a reader of the times has to know: busy processors, a clock that is a target.
+void say_conditions(const std::vector<BenchRow>& rows, const measure::BenchOptions& options,
+                    const measure::ProcessorWatch& watch) {
+  const auto is_measured = [](const BenchRow& row) {
+    return row.kind == TimeKind::Measured && row.time.samples > 0;
+  };
+  std::string note;
+  if (std::ranges::any_of(rows, is_measured)) note = watch.busy_note();
+  if (options.machine.backend == "systolic")
+    note = mmu::target_clock_note(machines::array_of(options.machine));
+  if (!note.empty()) say_note(note);
+}
+
 /// Calls `problems` for every combination of threads and batches, and runs what it gives.
 template <class Problems>
 std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems& problems) {
   std::vector<BenchRow> rows;
+  const measure::ProcessorWatch watch;
   const auto threads =
       options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
   if (std::ranges::max(threads) > kMaxThreads) {
@@ -215,6 +242,7 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
     const auto peak = std::max(before, peak_of(machine, options));
     std::for_each(rows.begin() + first, rows.end(), [&](BenchRow& row) { row.peak = peak; });
   }
+  say_conditions(rows, options, watch);
   return rows;
 }
 

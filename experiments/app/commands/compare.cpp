@@ -22,6 +22,7 @@
 #include "experiments/app/train_options.h"
 #include "experiments/compare/compare_page.h"
 #include "experiments/compare/comparison.h"
+#include "experiments/measure/processor_load.h"
 #include "experiments/page/json.h"
 #include "experiments/page/page.h"
 #include "experiments/page/text_table.h"
@@ -105,15 +106,16 @@ void speak_of_options(Comparison& all) {
 }
 
 std::string time_cell(const compare::Timing& timing, bool says_nothing) {
-  return says_nothing ? "-" : page::format_seconds(timing.seconds);
+  return says_nothing ? "-" : page::format_seconds(timing.seconds) + timing.spread();
 }
 
-/// "2.31 (measured / simulated)".
+/// "2.31 (measured / modelled)", or "(measured / modelled, target clock)".
 std::string speedup_cell(const Comparison& all, const MachineResult& result) {
   const auto speedup = compare::speedup_of(all, result);
   if (!speedup) return "-";
-  return fmt::format("{:.3g} ({} / {})", *speedup, to_string(all.baseline()->epoch.kind),
-                     to_string(result.epoch.kind));
+  return fmt::format("{:.3g} ({} / {}{})", *speedup, to_string(all.baseline()->epoch.kind),
+                     to_string(result.epoch.kind),
+                     compare::target_clock_note(result.request).empty() ? "" : ", target clock");
 }
 
 void print_machines(const Comparison& all) {
@@ -188,6 +190,13 @@ void print_verdict(const Comparison& all) {
   }
 }
 
+bool has_measured_times(const Comparison& all) {
+  return std::ranges::any_of(all.columns, [](const Column& column) {
+    return column.result && !column.request.stands_in() &&
+           column.result->epoch.kind == TimeKind::Measured;
+  });
+}
+
 void require_some(const Comparison& all, const CompareOptions& options) {
   const auto absent =
       std::ranges::find_if(all.columns, [](const Column& column) { return !column.result; });
@@ -254,7 +263,9 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   const InterruptGuard guard;
   Progress progress;
   const auto listener = listener_of(progress);
+  const measure::ProcessorWatch watch;
   compare::run_all(all, listener, guard.interrupted());
+  if (has_measured_times(all)) all.busy = watch.busy_note();
   if (!guard.interrupted()) {
     speak_of_options(all);
     require_some(all, options);
@@ -305,8 +316,9 @@ void add_compare_command(Command& app, Context& context) {
       .capture_default_str();
   add_contract_option(command, options->contract, "f32, bf16 or bf16-exact");
   command
-      .add_option("--machine", options->machine,
-                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .add_option(
+          "--machine", options->machine,
+          "systolic: mmu16-45nm (default), another of triptych machine list, or a JSON file")
       .only_with("--backends", {"systolic*", "all"});
   command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))

@@ -123,12 +123,17 @@ void print_passes(const measure::ModelPlan& result, bool with_text) {
   }
 }
 
-void print_nodes(const Plan& plan) {
+/// "host" for the host of a simulated machine.
+std::string device_name(const Plan& plan, std::size_t device, bool has_host) {
+  return has_host && device == 1 ? "host" : plan.devices[device]->info().name;
+}
+
+void print_nodes(const Plan& plan, bool has_host) {
   page::TextTable table({"node", "op", "device", "kernel", "output", "FLOP", "bytes", "why"});
   for (const auto& step : plan.steps) {
     const auto& node = plan.graph.node(step.node);
     const auto cost = measure::node_cost(plan.graph, node);
-    table.add({node.name, std::string(node.op->name()), plan.devices[step.device]->info().name,
+    table.add({node.name, std::string(node.op->name()), device_name(plan, step.device, has_host),
                step.entry == nullptr ? "-" : std::string(step.entry->name),
                node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0])),
                page::format_count(cost.flops), page::format_bytes(cost.bytes),
@@ -137,7 +142,7 @@ void print_nodes(const Plan& plan) {
   table.print();
 }
 
-void print_summary(const Plan& plan) {
+void print_summary(const Plan& plan, bool has_host) {
   std::size_t crossings = 0;
   std::size_t crossing_bytes = 0;
   for (const auto& step : plan.steps) {
@@ -155,7 +160,7 @@ void print_summary(const Plan& plan) {
     print_text(
         "{}: {} of {} nodes; memory {}: arena {} (scratch up to {}), states {}, constants {}, "
         "kernels {}\n",
-        plan.devices[d]->info().name, nodes, plan.steps.size(),
+        device_name(plan, d, has_host), nodes, plan.steps.size(),
         page::format_bytes(static_cast<double>(plan.total_bytes(d))),
         page::format_bytes(static_cast<double>(plan.arena_bytes[d])),
         page::format_bytes(static_cast<double>(plan.scratch_bytes[d])),
@@ -187,9 +192,10 @@ void explain(ExplainOptions options, const Context& context) {
              options.batch, to_string(options.machine.contract), machine.device().info().name);
   print_passes(result, options.passes);
   print_text("\n");
-  print_nodes(result.plan);
+  const bool has_host = machine.host_share(result.plan).has_value();
+  print_nodes(result.plan, has_host);
   measure::print_tilings(tilings.chosen, tilings.planned);
-  print_summary(result.plan);
+  print_summary(result.plan, has_host);
   measure::print_host(machine, result.plan);
   if (!options.dot.empty()) print_text("graph: {}\n", options.dot);
 }

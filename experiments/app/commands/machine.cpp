@@ -17,6 +17,7 @@
 #include "experiments/labs/kept_runtime.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
+#include "systolic/driver/machines.h"
 #include "systolic/isa/machine.h"
 #include "systolic/sim/machine_builder.h"
 #include "systolic/sim/own_modules.h"
@@ -77,7 +78,7 @@ void list(const MachineCommand& options, bool json) {
     results.push_back(machine_json(machine));
     table.add(
         {name, fmt::format("{} x {}", machine.rows, machine.columns),
-         std::string(mmu::to_string(machine.pe)), fmt::format("{} MHz", machine.clock_mhz),
+         std::string(mmu::to_string(machine.pe)), mmu::clock_text(machine),
          page::format_bytes(buffer_bytes(machine)), page::format_bytes(accumulator_bytes(machine)),
          fmt::format("{}, {}", machine.dram.preset, bandwidth(machine)),
          fmt::format("{} cycles", machine.dram.latency), page::format_count(peak(machine)) + "op/s",
@@ -91,12 +92,12 @@ void list(const MachineCommand& options, bool json) {
 }
 
 /// Where the clock comes from, and whether the array could run at it.
-std::string clock_text(const MachineConfig& machine) {
+std::string clock_line(const MachineConfig& machine) {
   return fmt::format(
       "clock    {}; {}\n",
       machine.clock_source.empty() ? "no source is given" : machine.clock_source,
-      machine.clock_closed_in.empty()
-          ? "a wish: nothing says that the array closes it (docs/results/timing.md)"
+      mmu::is_target_clock(machine)
+          ? "a target: no timing analysis closes it (docs/results/timing.md)"
           : fmt::format("it closes in {} (docs/results/timing.md)", machine.clock_closed_in));
 }
 
@@ -108,7 +109,7 @@ std::string explanation(const MachineConfig& machine) {
       "array    {} rows x {} columns of {} cells at {} MHz: at most {}op/s (modelled)\n",
       machine.rows, machine.columns, mmu::to_string(machine.pe), machine.clock_mhz,
       page::format_count(peak(machine)));
-  text += clock_text(machine);
+  text += clock_line(machine);
   text += fmt::format("cells    a sum takes {} cycle{} through one\n", machine.pe_latency,
                       machine.pe_latency == 1 ? "" : "s");
   text +=

@@ -15,6 +15,7 @@
 #include "experiments/measure/mmu_program.h"
 #include "experiments/measure/mmu_test.h"
 #include "experiments/page/text_table.h"
+#include "systolic/driver/machines.h"
 
 namespace triptych::app {
 namespace {
@@ -134,9 +135,10 @@ Json run_json(const measure::ProgramRequest& request, const measure::ProgramRun&
 }
 
 void print_run(const measure::ProgramRequest& request, const measure::ProgramRun& run) {
-  print_text("{} on {} ({}): {} cycles, {} (simulated)\n\n", request.source, request.machine.name,
-             name_of(request.simulation), run.node.cycles(),
-             page::format_seconds(time_of(run, request.machine).seconds));
+  print_text("{} on {} ({}): {} cycles, {} (simulated) at {}\n\n", request.source,
+             request.machine.name, name_of(request.simulation), run.node.cycles(),
+             page::format_seconds(time_of(run, request.machine).seconds),
+             mmu::clock_text(request.machine));
   page::TextTable table({"line", "unit", "start", "end", "instruction"});
   for (std::size_t i = 0; i < run.node.program.size(); ++i) {
     const auto& instruction = run.node.program[i];
@@ -254,8 +256,9 @@ void add_mmu_command(Command& app, Context& context) {
       .output_file()
       .not_with("--simulate", {"rtl", "both"});
   running
-      .add_option("--waves", options->waves,
-                  "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+      .add_option(
+          "--waves", options->waves,
+          "write waveforms of the RTL (.fst, or .vcd beside it), and GTKWave's save file (.gtkw)")
       .output_file()
       .only_with("--simulate", {"rtl", "both"});
   add_mmu_test(command, context);

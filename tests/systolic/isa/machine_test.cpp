@@ -20,8 +20,9 @@ std::string complaint(const std::string& json) {
 }
 
 TEST(Machine, every_shipped_machine_is_its_file_and_is_valid) {
-  EXPECT_THAT(machine_names(), testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32",
-                                                    "mmu16-int8", "tpu-v1", "tpu-v2-core"));
+  EXPECT_THAT(machine_names(),
+              testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32", "mmu16-int8",
+                                   "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
   for (const std::string& name : machine_names()) {
     const MachineConfig machine = find_machine(name);
     EXPECT_EQ(machine.name, name);
@@ -51,6 +52,18 @@ TEST(Machine, json_is_read_as_it_is_written) {
   EXPECT_EQ(back.clock_source, "a data sheet");
   EXPECT_EQ(back.clock_closed_in, "sky130hd_tt");
   EXPECT_EQ(find_machine("mmu8").array, std::nullopt);
+}
+
+TEST(Machine, a_memory_that_the_watchdog_would_stop_is_refused) {
+  // A request takes 205,000 cycles, and the RTL stops after 65,536 in which no unit moves.
+  const auto slow = [](double rate, int burst) {
+    return complaint(fmt::format(
+        R"({{"name": "x", "dram": {{"bytes_per_cycle": {}, "burst_bytes": {}}}}})", rate, burst));
+  };
+  EXPECT_THAT(slow(0.01, 2048), testing::HasSubstr("the RTL's watchdog stops it after 65536"));
+  EXPECT_THAT(slow(0.1, 2048), testing::HasSubstr("give more bytes_per_cycle"));
+  EXPECT_EQ(slow(0.1, 64), "accepted");
+  EXPECT_EQ(slow(1, 4096), "accepted");
 }
 
 TEST(Machine, a_file_of_before_has_cells_of_one_cycle_and_a_clock_of_nobody) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Maps the MMU's blocks to a library of gates and prints delay and area, block by block.
 
-  timing.py RTL_FOLDER [--liberty FILE[.gz] ...] [--latencies 1 2 3] [--page FILE]
+  timing.py RTL_FOLDER [--liberty FILE[.gz] ...] [--latencies 1 2 3] [--size 16] [--page FILE]
 
 The delay is that of the longest way between registers, by abc, at the library's corner and without
 wires; memories stay abstract. Without a library it is counted in gates of two inputs. --page puts
@@ -22,12 +22,13 @@ import tempfile
 
 MARKS = ("<!-- timing tables begin -->\n", "<!-- timing tables end -->\n")
 PES = {"bf16": {"PeKind": 0, "ElementBits": 16}, "int8": {"PeKind": 1, "ElementBits": 8}}
-# Blocks of a 4 x 4 machine that are the same for all PEs.
-OTHERS = {"mmu_buffer": {}, "mmu_compute": {"AccumulatorRows": 128}, "mmu_counters": {},
-          "mmu_dispatch": {"AccumulatorRows": 128}, "mmu_load": {"BufferRows": 256},
-          "mmu_loader": {}, "mmu_operand": {}, "mmu_queue": {}, "mmu_store": {"AccumulatorRows": 128},
-          "mmu_tokens": {}, "mmu_transposer": {}, "mmu_weight_fifo": {}, "mmu_weights": {},
-          "mmu_accumulators": {"AccumulatorRows": 128}}
+# The other blocks, in the views that hardware has; `--size` gives their rows and columns.
+OTHERS = {"mmu_accumulators_banks": {"AccumulatorRows": 2048}, "mmu_buffer_banks": {"BufferRows": 8192},
+          "mmu_compute": {"AccumulatorRows": 2048}, "mmu_counters": {},
+          "mmu_dispatch": {"AccumulatorRows": 2048}, "mmu_load": {"BufferRows": 8192},
+          "mmu_loader": {}, "mmu_operand": {}, "mmu_queue": {}, "mmu_skew": {}, "mmu_stream": {},
+          "mmu_tokens": {}, "mmu_transposer": {}, "mmu_walk": {}, "mmu_weight_fifo_banks": {},
+          "mmu_weights": {"ArrayKind": 1}}
 # Speed first: structural choices, mapping, then buffers and sizes.
 ABC = ("+strash;ifraig;scorr;dc2;dch,-f;map,-B,0.9;topo;buffer,-c;upsize,-D,1;dnsize,-D,1;"
        "stime,-p")
@@ -48,7 +49,14 @@ class Mapped:
     flip_flops: int
 
 
-def blocks(latencies):
+def sizes_of(folder, module, size):
+    """The sizes of a machine of `size` x `size` PEs that the module has as parameters."""
+    text = (folder / f"{module}.sv").read_text(encoding="utf-8")
+    return {name: size for name in ("Rows", "Columns")
+            if re.search(rf"parameter int unsigned {name} =", text)}
+
+
+def blocks(folder, latencies, size):
     for pe, parameters in PES.items():
         for latency in latencies:
             yield Block("mmu_pe", parameters | {"Latency": latency}, pe, latency)
@@ -60,7 +68,7 @@ def blocks(latencies):
             elif latency == 2 or 2 not in latencies:
                 yield Block("mmu_output_column", kind, pe, latency)
     for module, parameters in OTHERS.items():
-        yield Block(module, parameters)
+        yield Block(module, sizes_of(folder, module, size) | parameters)
 
 
 def script(folder, block, liberty, mapped):
@@ -129,13 +137,15 @@ def main():
     parser.add_argument("rtl", type=pathlib.Path)
     parser.add_argument("--liberty", type=pathlib.Path, nargs="+", default=[])
     parser.add_argument("--latencies", type=int, nargs="+", choices=(1, 2, 3), default=[1, 2, 3])
+    parser.add_argument("--size", type=int, default=16,
+                        help="rows and columns of the array whose control is mapped")
     parser.add_argument("--modules", nargs="+", help="only these")
     parser.add_argument("--page", type=pathlib.Path)
     arguments = parser.parse_args()
     if not shutil.which("yosys"):
         print("skipped: Yosys is not installed")
         sys.exit(77)
-    wanted = [block for block in blocks(arguments.latencies)
+    wanted = [block for block in blocks(arguments.rtl, arguments.latencies, arguments.size)
               if not arguments.modules or block.module in arguments.modules]
     tables = []
     with tempfile.TemporaryDirectory() as scratch:

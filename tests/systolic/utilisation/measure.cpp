@@ -11,6 +11,8 @@
 
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
+#include "core/onnx/importer.h"
+#include "core/onnx/model_reader.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/quantized_conv.h"
@@ -77,6 +79,9 @@ double Product::array_bound(const mmu::MachineConfig& machine) const {
 }
 
 Graph model_graph(const std::string& model, const std::string& mode, bool colour) {
+  if (model.ends_with(".onnx")) {
+    return optimize(onnx::import_model(onnx::load_model(model)).graph, {.inference = true});
+  }
   auto config = model_preset(model);
   if (colour) config.in_channels = 3;
   auto graph = mode == "train" ? build_training_graph(config, {.batch = 1}).graph
@@ -84,13 +89,16 @@ Graph model_graph(const std::string& model, const std::string& mode, bool colour
   return optimize(std::move(graph), {.inference = mode != "train"});
 }
 
-std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& config, bool apart) {
+std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& config, bool apart,
+                                     const std::string& tiling) {
   const MachineFile file(config);
   const training::DeviceSet machine(
       {.backend = "systolic",
+       .fallback = "cpu",
        .threads = 1,
        .contract = config.pe == mmu::PeKind::Int8 ? Contract::Int8 : Contract::Bf16Exact,
-       .machine = file.path()});
+       .machine = file.path(),
+       .tiling = tiling});
   auto options = machine.plan_options();
   options.keep_outputs = !apart;
   const auto plan = make_plan(std::move(graph), machine.devices(), options);
@@ -104,6 +112,12 @@ std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& conf
                         .program = owner->program()});
   }
   return programs;
+}
+
+double dram_bytes(const mmu::Counters& counters) {
+  double sum = 0;
+  for (const auto bytes : counters.dram_bytes) sum += number(bytes);
+  return sum;
 }
 
 }  // namespace triptych

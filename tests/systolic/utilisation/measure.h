@@ -33,13 +33,17 @@ struct NodeProgram {
 };
 
 /// A preset's training step ("train") or inference ("infer"), optimised; batch 1. `colour`: with
-/// three input channels.
+/// three input channels. Of an ONNX file: inference.
 Graph model_graph(const std::string& model, const std::string& mode, bool colour);
 
 /// Figures of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are
-/// of int8. `apart`: no node keeps its result in the buffer for the next one.
+/// of int8. `apart`: no node keeps its result in the buffer for the next one. `tiling`: sizes that
+/// the planner must take.
 std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine,
-                                     bool apart = false);
+                                     bool apart = false, const std::string& tiling = "");
+
+/// Bytes that a program asks of the DRAM, read and written.
+double dram_bytes(const mmu::Counters& counters);
 
 double number(auto value) { return static_cast<double>(value); }
 

@@ -38,9 +38,7 @@ NodeUse use_of(const NodeProgram& node, const mmu::MachineConfig& machine) {
   use.seconds = number(std::clock() - begin) / CLOCKS_PER_SEC;
   use.array_bound = node.product.array_bound(machine);
   if (machine.dram.bytes_per_cycle > 0) {
-    for (const auto bytes : use.counters.dram_bytes) {
-      use.dram_bound += number(bytes) / machine.dram.bytes_per_cycle;
-    }
+    use.dram_bound = dram_bytes(use.counters) / machine.dram.bytes_per_cycle;
   }
   return use;
 }
@@ -74,9 +72,7 @@ void print(const NodeUse& use, const mmu::MachineConfig& machine) {
   std::vector<double> parts = {use.bound(), products, slots - products, number(c.padding_cycles),
                                use.dram_bound};
   for (const auto stall : c.stall_cycles) parts.push_back(number(stall));
-  double bytes = 0;
-  for (const auto of_unit : c.dram_bytes) bytes += number(of_unit);
-  fmt::print("{:11.0f} {:11.0f} {:9.3f}", number(c.cycles), use.bound(), bytes / 1e6);
+  fmt::print("{:11.0f} {:11.0f} {:9.3f}", number(c.cycles), use.bound(), dram_bytes(c) / 1e6);
   for (const auto part : parts) fmt::print(" {:7.2f}", 100 * part / number(c.cycles));
   fmt::print("  {}\n", use.name);
 }
@@ -119,7 +115,8 @@ void run(std::vector<std::string> arguments) {
   if (arguments == std::vector<std::string>{"tpu-v1"}) return print_tpu_v1();
   if (arguments.size() < 3) {
     throw std::invalid_argument(
-        "mmu_utilisation MODEL train|infer MACHINE[:DRAM[:LATENCY]]... [--nodes] [--colour] "
+        "mmu_utilisation MODEL|FILE.onnx train|infer MACHINE[:DRAM[:LATENCY]]... [--nodes] "
+        "[--colour] "
         "[--apart] [--scale-sim], "
         "or mmu_utilisation tpu-v1");
   }
