@@ -25,8 +25,8 @@ struct Image {
   std::int64_t channels = 1;
   int bit_depth = 8;  ///< 8 or 16
   std::vector<std::uint16_t> samples;
-  ColourTable palette = {};  ///< where its indices were asked for
-  int orientation = 1;       ///< that its EXIF block states (orientation.h)
+  ColourTable palette = {};  ///< with Palette::Indices
+  int orientation = 1;       ///< of its EXIF block (orientation.h)
 
   std::int64_t pixels() const { return width * height; }
   int max_value() const { return bit_depth == 16 ? 65535 : 255; }

@@ -12,7 +12,7 @@ constexpr std::uint32_t kOrientationTag = 0x0112;
 constexpr std::uint32_t kShort = 3;
 constexpr std::size_t kEntryBytes = 12;
 
-/// Unsigned numbers of a block in either byte order; none beyond its end.
+/// Unsigned numbers of a block in either byte order, none beyond its end.
 class Numbers {
  public:
   Numbers(std::span<const std::byte> block, bool big_endian)

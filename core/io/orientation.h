@@ -11,7 +11,7 @@ namespace triptych {
 
 inline constexpr int kAsStored = 1;
 
-/// The orientation in an EXIF block, which is a small TIFF; kAsStored where it states none.
+/// The orientation in an EXIF block (a small TIFF), or kAsStored.
 int exif_orientation(std::span<const std::byte> block);
 
 /// The orientation in the EXIF segment of a whole JPEG file.

@@ -43,7 +43,7 @@ class WholeFile : public PictureSource {
     picture.samples.resize(count);
     auto into = picture.samples.begin();
     for (auto y = part.y; y < part.y + part.height; ++y) {
-      // Steps between neighbours of a row in the order in which they are shown.
+      // Step between neighbours of a shown row.
       const auto first = stored_place(orientation_, {part.x, y}, image.width, image.height);
       const auto next = stored_place(orientation_, {part.x + 1, y}, image.width, image.height);
       const auto step = (next.y - first.y) * image.width + next.x - first.x;

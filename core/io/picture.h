@@ -39,7 +39,7 @@ std::string describe(const PictureForm& form);
 struct Picture {
   PictureForm form;
   std::vector<float> samples;
-  /// By Palette::Indices: colours that viewers show for the numbers; empty: their greys.
+  /// By Palette::Indices: colours that viewers show for the numbers, or empty for greys.
   ColourTable shown = {};
 };
 
@@ -100,7 +100,7 @@ class PictureFile {
   /// Those of a TIFF's first directory.
   PictureNotes notes() const { return source_->notes(); }
   bool is_tiff() const { return is_tiff_; }
-  /// What EXIF states of a PNG or JPEG. Form and pixels are those that viewers show.
+  /// EXIF orientation of a PNG or JPEG. Form and pixels are those that viewers show.
   int orientation() const { return source_->orientation(); }
   /// Memory that reading a rectangle of a TIFF needs besides it: a tile or strip.
   std::int64_t block_bytes(std::int64_t page) const { return source_->block_bytes(page); }
@@ -118,9 +118,9 @@ class PictureFile {
 /// True when the name ends as those of pictures that can be read, in letters of either case.
 bool has_picture_name(const std::filesystem::path& path);
 
-/// The bytes of a TIFF of these pages: uint8, uint16, uint32 or float32 by their forms, deflated, BigTIFF
-/// from 2 GiB on. `notes` are those of its first page. Throws InvalidArgument when there is no page
-/// or a sample does not fit its form.
+/// The bytes of a TIFF of these pages: uint8, uint16, uint32 or float32 by their forms, deflated,
+/// BigTIFF from 2 GiB on. `notes` are those of its first page. Throws InvalidArgument when there is
+/// no page or a sample does not fit its form.
 std::string encode_tiff(std::span<const Picture> pages, const PictureNotes& notes = {});
 
 /// Replaces `path` atomically with encode_tiff.

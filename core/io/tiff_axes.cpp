@@ -206,10 +206,10 @@ class OmePlanes {
   std::optional<std::string_view> file_;
 };
 
-/// What tifffile writes of an array.
+/// Description of an array by tifffile.
 struct Shaped {
   std::vector<std::int64_t> shape;
-  std::string axes;        ///< a letter for each length; empty: not stated
+  std::string axes;        ///< a letter for each length, or empty
   bool truncated = false;  ///< one directory stands for all
 };
 
@@ -236,7 +236,7 @@ std::int64_t product(std::span<const std::int64_t> lengths) {
                          [](std::int64_t a, std::int64_t b) { return checked_mul(a, b); });
 }
 
-/// Sections of an array whose axes tifffile names: those before Y and X run over directories, the
+/// Sections of an array with axes by tifffile: those before Y and X run over directories, the
 /// last one the fastest, and C is the channel.
 TiffSections shaped_sections(const Shaped& shaped, std::int64_t directories, std::int64_t samples) {
   TiffSections sections;

@@ -1,4 +1,4 @@
-// One directory of a TIFF: where its samples lie, how they are stored and what they mean.
+// One directory of a TIFF: place, layout and meaning of its samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,12 +52,12 @@ T tiff_field(TIFF* tiff, std::uint32_t tag, T otherwise) {
 bool palette_is_display(std::string_view description);
 
 /// The directory at which `file` stands. Throws IoError (without a file name) for what cannot be
-/// read, and for an orientation but the usual one, which some programs follow and others do not.
+/// read, and for an unusual orientation, which some programs follow and others do not.
 TiffDirectory parse_tiff_directory(const TiffFile& file, Palette palette, bool display_palette,
                                    const PictureLimits& limits);
 
-/// Colours of the numbers of `directory`, at which `file` stands: those of its palette, or greys
-/// of which the brightest is 0; empty: greys.
+/// Colours of the numbers of `directory`, at which `file` stands: its palette, or greys with a
+/// white 0, or an empty table for other greys.
 ColourTable tiff_colours(const TiffFile& file, const TiffDirectory& directory);
 
 }  // namespace triptych::internal

@@ -264,7 +264,7 @@ std::string pictures_html(const Part& worst) {
   return html + "</tbody></table></div>\n";
 }
 
-/// Scores of all images together that are of no single class.
+/// Scores of all images and classes together.
 void write_figures(page::Page& page, const Part& evaluation) {
   auto table =
       table_of("figures", "Scores of all classes", {}, std::span(kImageColumns).subspan(3));
@@ -387,7 +387,7 @@ page::Json load_document(const fs::path& path, const std::string& command) {
 
 namespace {
 
-/// Of the image `name` of an evaluation; null: it has none.
+/// Dice of the image `name` of an evaluation, or null.
 page::Json dice_of(const page::Json& evaluation, const std::string& name) {
   for (const auto& image : evaluation.value("images", page::Json::array())) {
     if (image.is_object() && image.value("name", page::Json()) == name)

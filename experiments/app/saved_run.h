@@ -25,7 +25,7 @@ struct OtherImages {
   std::string list;
   std::vector<std::string> inputs;  ///< [NAME=]FILE.npy, of a run on arrays
   std::string target;
-  std::string labels;   ///< of these masks; empty: those of the run
+  std::string labels;   ///< of these masks, or empty for those of the run
   bool invert = false;  ///< the run's labels with the two classes exchanged
 
   bool any_folder() const { return !data.empty() || !images.empty() || !inputs.empty(); }

@@ -91,8 +91,8 @@ std::unique_ptr<Pictures> load_pictures(const std::string& json) {
   return std::make_unique<Pictures>(config);
 }
 
-/// Why images of these forms (channels, bits, floating or signed) have no common scale; "": they
-/// have.
+/// The conflict between images of these forms (channels, bits, floating or signed), or an empty
+/// text.
 std::string image_conflict(const std::vector<std::tuple<std::int64_t, int, bool>>& forms) {
   segmentation::ImageSet set(false);
   for (std::size_t i = 0; i < forms.size(); ++i) {

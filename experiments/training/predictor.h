@@ -70,7 +70,7 @@ class Predictor {
   Executor& executor_for(segmentation::Size size);
   /// The size in which an image goes through the network at once.
   segmentation::Size step_size(segmentation::Size image) const;
-  std::int64_t unit() const;  ///< of which the places of tiles are multiples
+  std::int64_t unit() const;  ///< step of the origins of tiles
   std::vector<float> run(Executor& executor, std::span<const float> image);
   void require_maps() const;
 

@@ -323,11 +323,10 @@ TensorSources checked(TensorSources states, const fs::path& folder) {
 void require_same_images(const SavedRun& run, const segmentation::Normalization& now,
                          const fs::path& folder) {
   if (now == run.normalization) return;
-  throw InvalidArgument(
-      fmt::format("the training images are not those of the run in \"{}\": their mean is {}, it "
-                  "was {}; bring them back, or start a new run",
-                  folder.string(), fmt::join(now.mean, ", "),
-                  fmt::join(run.normalization.mean, ", ")));
+  throw InvalidArgument(fmt::format(
+      "the training images are not those of the run in \"{}\": their mean is {}, it "
+      "was {}; bring them back, or start a new run",
+      folder.string(), fmt::join(now.mean, ", "), fmt::join(run.normalization.mean, ", ")));
 }
 
 bool holds_run(const fs::path& folder) { return has_checkpoint(checkpoint_folder(folder)); }

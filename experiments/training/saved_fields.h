@@ -90,7 +90,7 @@ void read_if_there(const nlohmann::ordered_json& json, const char* name, T& memb
   if (json.contains(name)) read_field(json, name, member);
 }
 
-/// A number where there is but one, as in runs of before each channel had its own; else a list.
+/// A list, or a number if there is one, as in runs of earlier versions.
 inline nlohmann::ordered_json json_of(const std::vector<float>& numbers) {
   if (numbers.size() == 1) return numbers.front();
   return numbers;

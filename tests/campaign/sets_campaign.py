@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random image sets in random containers against the arrays that they were written from.
 
-A trial draws images and masks as arrays and writes them twice: plainly, and in containers whose files differ in palette,
-axes, orientation or byte order. Training on both must give the same weights. Sets without one meaning must be refused,
-with the name of a file. Options: campaign.py.
+A trial draws images and masks as arrays. It writes them plainly and in containers that differ in palette, axes,
+orientation or byte order. Training on both must give the same weights. Sets without one meaning must be refused, with
+the name of a file. Options: campaign.py.
 """
 import json
 import re
@@ -14,7 +14,7 @@ import zlib
 
 from campaign import Campaign, Failure, main
 
-SIDE = 16  # of the crops; images are rectangles about as large
+SIDE = 16  # of the crops and, roughly, of the images
 COLOURS = [(0, 0, 0), (255, 0, 0), (0, 0, 255), (255, 255, 0), (255, 255, 255)]
 TRAIN = ["--model", "unet-s", "--base", 1, "--depth", 1, "--size", SIDE, "--batch", 2, "--steps", 1, "--threads", 1,
          "--validation", 0, "--mask-pictures", 0, "--augmentation", "none", "--quiet", "--json"]
@@ -66,7 +66,7 @@ def png(rows, depth=8, palette=None, orientation=None):
 
 def tiff(pages, bits=8, photometric=BLACK_IS_ZERO, description="", palette=None, orientation=None, order="<",
          one_directory=False):
-    """A TIFF of a directory for each page, which is a list of channels; or of one before all their pixels."""
+    """A TIFF with a directory for each page (a list of channels), or with one before all their pixels."""
     code = order + ("H" if bits == 16 else "B")
     strips = [b"".join(struct.pack(code, channel[y][x]) for y in range(len(page[0])) for x in range(len(page[0][0]))
                        for channel in page) for page in pages]

@@ -1,4 +1,4 @@
-"""What the numbers of pictures mean: files of a set are compared, converted by a rule, or refused by name."""
+"""Meaning of the numbers of pictures: files of a set are compared, converted by a rule, or refused by name."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import pathlib

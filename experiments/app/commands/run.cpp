@@ -189,7 +189,7 @@ class Runner {
     predictor_.stop_at(interrupted);
   }
 
-  /// What a user must be told about all images so far; empty: nothing.
+  /// A note on all images so far for the user, or an empty text.
   std::string note() const { return set_.note(); }
   /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {

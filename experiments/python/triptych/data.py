@@ -96,7 +96,7 @@ def picture_array(picture: Any) -> Array:
 
 
 def _scale_of(picture: Any) -> tuple[int, int, bool]:
-    """Channels, bits of a whole number, and whether values are taken as they are."""
+    """Channels, bits of a whole number, and whether values stay unchanged."""
     array = numpy.asarray(picture)
     channels = array.shape[0] if array.ndim == 3 else 1
     return channels, 8 * array.dtype.itemsize, array.dtype.kind != "u"

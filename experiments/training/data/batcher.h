@@ -33,7 +33,7 @@ struct Batch {
   std::vector<Tensor> others = {};  ///< rows of the network's further inputs, of arrays
 };
 
-/// Throws InvalidArgument unless a batch that came from elsewhere holds what those from files do:
+/// Throws InvalidArgument unless a batch of a caller has the values of batches from files:
 /// images within the limits of require_intensities, and maps of whole classes from 0 to classes - 1
 /// (1 means two), or kNoClass where there are more than two outputs.
 void require_batch(const Batch& batch, std::int64_t classes);

@@ -165,7 +165,7 @@ void add_note(Dataset& dataset, const std::string& text) {
   dataset.note += (dataset.note.empty() ? "" : "; ") + text;
 }
 
-/// Reads all masks, settles what their values mean, and returns those that are to be held.
+/// Reads all masks, settles the meaning of their values, and returns the masks to hold.
 std::vector<MaskValues> read_masks(const DatasetOptions& options, SampleReader& reader, bool held,
                                    Dataset& dataset) {
   MaskSet set({options.labels, options.classes, options.palette, options.ignored});

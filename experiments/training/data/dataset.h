@@ -65,7 +65,7 @@ struct Dataset {
       {};  ///< what values of masks are (LabelMap::text); empty: no masks were read
   std::string labelling = {};       ///< the same in words, with the share of each class
   std::string palette = {};         ///< colours of the masks' numbers (MaskSet::palette)
-  std::vector<double> shares = {};  ///< of the pixels that count, by class; empty: not counted
+  std::vector<double> shares = {};  ///< of the counted pixels, by class
   std::vector<Sample> samples;      ///< without pixels where there is a cache
   std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
   std::shared_ptr<SampleCache> cache = {};    ///< of samples by place, shared by parts of a set

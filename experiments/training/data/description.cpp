@@ -147,7 +147,7 @@ class Describer {
     ++description_.masks;
   }
 
-  /// Settles what the masks' numbers mean, as a training does.
+  /// Settles the meaning of the masks' numbers, as a training does.
   void count_labels() {
     try {
       masks_in_set_.decide();

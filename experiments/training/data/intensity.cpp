@@ -84,7 +84,7 @@ void change_gamma(std::span<float> values, float power) {
   for (float& value : values) value = exact::pow((value - least) / range, power) * range + least;
 }
 
-/// `amplitude` is that of channel 0; of another one it is in the ratio of the deviations.
+/// `amplitude` is that of channel 0. Others have it in the ratio of the deviations.
 void add_noise(Sample& patch, float amplitude, const std::vector<float>& deviations,
                std::uint64_t seed) {
   const auto pixels = static_cast<std::size_t>(patch.pixels());

@@ -30,7 +30,7 @@ struct MaskCensus {
 struct MaskValues {
   std::vector<std::uint16_t> values;
   int full_scale = 255;
-  ColourTable shown = {};    ///< colours by value, of a palette or of lumas; empty: greys
+  ColourTable shown = {};    ///< colours by value, or empty for greys
   bool lumas_shown = false;  ///< it was stored in colours: the values are their lumas
 };
 

@@ -16,7 +16,7 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr double kLowFraction = 0.01, kHighFraction = 0.998;
-/// Ratio between the deviation of an image and the median of its set from which it is named.
+/// Smallest ratio to the median deviation of a set that makes an image a far one.
 constexpr double kFar = 4;
 
 /// Sums over the values of one channel, or of all together.
@@ -62,7 +62,7 @@ void add_numbers(Normalization& normalization, double mean, double variance) {
 
 Normalization no_numbers() { return {.mean = {}, .deviation = {}}; }
 
-/// A whole number for each float, in the same order; it has two halves of 16 bits.
+/// A whole number for each float, in the same order, with two halves of 16 bits.
 std::uint32_t key_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value == 0 ? 0.0F : value);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
@@ -93,7 +93,7 @@ class RankSearch {
  private:
   static constexpr std::size_t kHalf = std::size_t{1} << 16;
 
-  /// The half in which the rank lies; the rank becomes that within it.
+  /// The half with the rank. The rank becomes that within the half.
   std::uint32_t choose() {
     std::uint32_t half = 0;
     while (half + 1 < kHalf && rank_ >= counts_[half]) rank_ -= counts_[half++];

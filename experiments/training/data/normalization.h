@@ -33,7 +33,7 @@ struct Normalization {
   }
 };
 
-/// What the numbers are taken from.
+/// The source of the numbers.
 enum class NormalizeBy : std::uint8_t {
   Dataset,      ///< mean and deviation of the training images
   Image,        ///< mean and deviation of each image itself
@@ -57,8 +57,8 @@ class SetScale {
  public:
   /// `deviations`: of each channel. Images of another number of channels do not count.
   void add(const std::string& name, std::vector<double> deviations);
-  /// Names an image whose values have another scale than those of most others, in a sentence;
-  /// empty: there is none.
+  /// A sentence that names an image with a scale far from that of most others, or an empty
+  /// text.
   std::string far_images() const;
 
  private:
@@ -80,13 +80,13 @@ using TakeValues = std::function<void(std::int64_t channel, std::span<const floa
 using VisitValues = std::function<void(const TakeValues&)>;
 struct ImageValues {
   Normalization normalization;
-  std::vector<bool> constant;  ///< as many as numbers in the normalisation
+  std::vector<bool> constant;  ///< one for each number of the normalisation
 };
 ImageValues values_of(const VisitValues& visit, std::int64_t channels,
                       const NormalizeOptions& options);
 ImageValues values_of(const Sample& sample, const NormalizeOptions& options);
 
-/// Normalises `sample` by itself; a constant channel becomes 0.
+/// Normalises `sample` by its own numbers. A constant channel becomes 0.
 void normalize_by_itself(Sample& sample,
                          const NormalizeOptions& options = {.by = NormalizeBy::Image});
 
@@ -95,8 +95,8 @@ void normalize_by_itself(Sample& sample,
 /// twice as large. Empty otherwise.
 std::string range_warning(const ImageValues& values, const Normalization& training);
 
-/// Makes `sample` what normalized() takes for a model: normalises it by itself where its training
-/// did, or returns range_warning.
+/// Prepares `sample` for normalized(): normalises it by itself if its training did, else returns
+/// range_warning.
 std::string prepare_as_trained(Sample& sample, const NormalizeOptions& options,
                                const Normalization& training);
 

@@ -73,7 +73,7 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
 
 namespace {
 
-/// Colours by their luma; else the first channel.
+/// Luma of colours, else the first channel.
 std::vector<std::uint16_t> grey_panel(const Sample& sample) {
   if (sample.channels != 3) return image_panel(sample, 0);
   auto grey = sample;

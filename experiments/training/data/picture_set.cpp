@@ -100,7 +100,7 @@ std::string two_meanings(const Seen& first, const Seen& other) {
                      other.mask->file);
 }
 
-/// Why numbers and colours are not in a one-to-one relation over all masks; empty: they are.
+/// Two masks without a one-to-one relation of numbers and colours, or an empty text.
 std::string conflict_of(const std::vector<MaskSummary>& masks,
                         std::optional<std::uint16_t> ignored) {
   std::map<std::uint16_t, Seen> by_value;
@@ -112,7 +112,7 @@ std::string conflict_of(const std::vector<MaskSummary>& masks,
       const auto& of_value = by_value.try_emplace(cell.value, seen).first->second;
       if (of_value.colour != cell.colour) return two_meanings(of_value, seen);
       const auto& of_colour = by_colour.try_emplace(cell.colour, seen).first->second;
-      // One palette may have a colour twice.
+      // One palette may repeat a colour.
       if (of_colour.value != cell.value && of_colour.mask->table != mask.table)
         return two_meanings(of_colour, seen);
     }
@@ -120,7 +120,7 @@ std::string conflict_of(const std::vector<MaskSummary>& masks,
   return {};
 }
 
-/// The same for the background of numbered objects, whose other numbers need no meaning.
+/// The same for the background of numbered objects. Their other numbers need no meaning.
 std::string background_conflict_of(const std::vector<MaskSummary>& masks) {
   std::optional<Seen> background;
   for (const auto& mask : masks) {

@@ -1,8 +1,8 @@
-// One meaning for the numbers of all files of a set. Files are compared with each other; those that
-// differ are converted by a rule or refused by name.
+// One meaning for the numbers of all files of a set. This module compares files with each other. It
+// converts differences by a rule or refuses them by name.
 //   Images: whole numbers are fractions of their depth, floating and signed values count as they
 //   are. Depths and signs differ only where each image is normalised by itself.
-//   Masks: a number counts, unless files show it in different colours; then the colours' luma does.
+//   Masks: a number counts if all files show it in the same colour, else the luma of the colours.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,9 +26,9 @@ class ImageSet {
   /// `by_itself`: each image is normalised by itself, so that its scale does not count.
   explicit ImageSet(bool by_itself) : by_itself_(by_itself) {}
 
-  /// Why the numbers of `file` cannot be compared with those of a file before; empty: they can.
+  /// The conflict between the numbers of `file` and those of an earlier file, or an empty text.
   std::string add(const std::string& file, const PictureForm& form, int orientation);
-  /// Images that were turned or whose palette was resolved, as a sentence; empty: none.
+  /// A sentence on turned images and resolved palettes, or an empty text.
   std::string note() const;
 
  private:
@@ -51,7 +51,7 @@ using Colour = ColourTable::value_type;
 struct MaskCell {
   std::uint16_t value = 0;
   std::int64_t pixels = 0;
-  Colour colour = {};  ///< in which viewers show it
+  Colour colour = {};  ///< shown by viewers
 };
 
 /// The values of one mask, ascending.
@@ -68,7 +68,7 @@ struct MaskSummary {
 MaskSummary summarize(const MaskValues& mask, const std::string& file);
 
 struct MaskSetOptions {
-  std::string labels;  ///< LabelMap's text; empty: not known yet
+  std::string labels;  ///< LabelMap's text, empty if not known yet
   std::int64_t classes = 1;
   std::string palette;                   ///< of the masks of the training (MaskSet::palette)
   std::optional<std::uint16_t> ignored;  ///< value of pixels that do not count
@@ -86,14 +86,14 @@ class MaskSet {
   /// colours have one meaning.
   void decide();
 
-  /// What decide() settled: summaries with the values that count.
+  /// Summaries with the values that count, after decide().
   const std::vector<MaskSummary>& masks() const { return masks_; }
   /// The value that counts for `value` of a mask with this table. Throws IoError (without a file
   /// name) for a colour that the training's masks lack.
   std::uint16_t meaning(std::uint16_t value, const ColourTable& shown) const;
   /// "0=000000,1=ff0000": colours of the numbers where numbers count and a palette shows them.
   std::string palette() const;
-  /// A sentence where colours count; empty: numbers do.
+  /// A sentence if colours count, else an empty text.
   std::string note() const { return note_; }
 
  private:

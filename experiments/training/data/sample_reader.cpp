@@ -29,7 +29,7 @@ void require_unchanged(const std::filesystem::path& path, const FileState& then)
                             path.string(), now == FileState{} ? "removed" : "changed"));
 }
 
-/// Result of `call`, whose errors get the file's name.
+/// Result of `call`. Its errors get the file's name.
 template <class Call>
 auto named(const std::filesystem::path& file, const Call& call) {
   try {

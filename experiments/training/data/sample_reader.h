@@ -18,7 +18,7 @@ namespace triptych::segmentation {
 /// Throws IoError (without a file name) for a value that is not finite or beyond 10^6 on either
 /// side of 0: no intensity, but a mistake.
 void require_intensities(std::span<const float> values);
-/// The same of a picture whose values could be such.
+/// The same for a picture, unless its values are integers.
 void require_intensities(const Picture& picture);
 
 /// Identity and time of a file: while they stay, it is the one that was seen.
@@ -31,17 +31,17 @@ struct FileState {
 
 class SampleReader {
  public:
-  /// Throws IoError when a file has no known form, or when files differ in what their numbers mean.
+  /// Throws IoError when a file has no known form, or when the numbers of files differ in meaning.
   SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs);
 
   const DatasetOptions& options() const { return options_; }
   /// The samples without their pixels.
   const std::vector<Sample>& forms() const { return forms_; }
-  /// What a user must be told about the images; empty: nothing.
+  /// A note on the images for the user, or an empty text.
   std::string note() const { return images_in_set_.note(); }
   /// The sample at `place` without labels.
   Sample image(std::size_t place);
-  /// As it is stored; `set_labels` says what its numbers mean.
+  /// The stored numbers. `set_labels` defines their meaning.
   MaskValues mask(std::size_t place);
   MaskSummary summary(std::size_t place, const MaskValues& mask) const;
   std::vector<std::uint8_t> labels(std::size_t place, const MaskValues& mask) const;

@@ -71,8 +71,8 @@ TEST(PredictionFiles, instances_are_numbered_and_each_is_of_one_class) {
 }
 
 TEST(PredictionFiles, more_objects_than_a_png_numbers_go_into_a_tiff) {
-  Segmentation many = {.size = {1, 140000}, .channels = 1, .probabilities = {}, .classes = {}};
-  for (std::int64_t i = 0; i < many.size.width; ++i)
+  Segmentation many = {.size = {280, 501}, .channels = 1, .probabilities = {}, .classes = {}};
+  for (std::int64_t i = 0; i < many.size.pixels(); ++i)  // a chessboard, as the width is odd
     many.classes.push_back(static_cast<std::uint8_t>(i % 2));
   const auto encoded = [&](PictureFormat format) {
     return encode(PredictionFile::Instances, sample(), many, model_of(1, "0,1"),
@@ -84,7 +84,7 @@ TEST(PredictionFiles, more_objects_than_a_png_numbers_go_into_a_tiff) {
   const auto read = PictureFile(folder / "a.tif").read();
   EXPECT_EQ(read.form.bits, 32);
   EXPECT_FALSE(read.form.floating);
-  EXPECT_EQ(read.samples.back(), 70000);
+  EXPECT_EQ(read.samples.back(), 280 * 501 / 2);
 }
 
 TEST(PredictionFiles, a_watershed_parts_objects_that_touch) {

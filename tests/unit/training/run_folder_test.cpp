@@ -71,6 +71,7 @@ TEST(RunFolder, each_channel_keeps_its_normalisation) {
   const test::TemporaryFolder folder;
   auto run = run_of(1);
   run.config.model.in_channels = 2;
+  run.config.data.source = "folder";
   run.normalization = {.mean = {0.5F, 7}, .deviation = {0.25F, 1}};
   save(folder.path(), run);
   EXPECT_EQ(load_run(folder.path()).normalization, run.normalization);

@@ -48,9 +48,9 @@ TEST(MaskSet, numbers_count_where_all_palettes_agree) {
   EXPECT_EQ(set.note(), "");
   EXPECT_THAT(values_of(set.masks()[0]), ElementsAre(0, 1, 2));
   EXPECT_EQ(set.palette(), "0=000000,1=ff0000,2=0000ff");
-  // What no pixel has need not agree.
+  // Unused entries need not agree.
   EXPECT_EQ(set_of({mask({0, 1}, {kBlack, kRed, kBlue}), mask({0}, {kBlack, kBlue})}).note(), "");
-  // One palette may show two numbers alike.
+  // One palette may show two numbers in one colour.
   const ColourTable twice = {kBlack, kRed, kBlack};
   EXPECT_EQ(set_of({mask({0, 1}, twice), mask({1, 2}, twice)}).note(), "");
 }
@@ -66,7 +66,7 @@ TEST(MaskSet, colours_count_where_palettes_differ) {
   EXPECT_EQ(set.meaning(0, {kWhite, kBlack}), 255);
   EXPECT_EQ(set.meaning(128, {}), 128);
   EXPECT_EQ(set.palette(), "");
-  // A palette beside greys: number 1 is white here and nearly black there.
+  // A palette and greys: number 1 is white here and nearly black there.
   const auto mixed = set_of({mask({0, 1}, {kBlack, kWhite}), mask({0, 255})});
   EXPECT_THAT(values_of(mixed.masks()[0]), ElementsAre(0, 255));
 }
