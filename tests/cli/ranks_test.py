@@ -142,7 +142,7 @@ class RanksTest(ProgramTest):
             self.assert_same_training(longer, self.train(*run, "--steps", "9", "--out", f"{name}-9", "--replay", name))
         self.expect_error(2, "train", *run, "--steps", "6", "--out", "x", "--replay", "one", says="updates.csv")
         os.mkfifo(self.folder / "one/updates.csv")
-        self.expect_error(2, "train", *run, "--steps", "6", "--out", "x", "--replay", "one", says="not a regular file")
+        self.expect_error(2, "train", *run, "--steps", "6", "--out", "y", "--replay", "one", says="not a regular file")
 
     def test_local_sgd_goes_on_to_the_same_bits(self):
         run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
