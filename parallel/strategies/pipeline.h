@@ -68,7 +68,7 @@ class StagePlaces {
   /// `training` must outlive it.
   StagePlaces(const TrainingGraph& training, const PipelineOptions& options);
 
-  /// Of a forward or backward node.
+  /// The stage of a forward or backward node.
   int stage_of(const Node& node) const { return forward_[anatomy_.forward_of(node)]; }
   std::size_t forward_count() const { return anatomy_.forward_count(); }
   std::vector<std::int64_t> sizes() const { return stage_sizes(forward_); }

@@ -224,7 +224,7 @@ class Dependences {
     return loss != nullptr && loss->reduction == "mean";
   }
 
-  /// Of an output without the batch's axis.
+  /// The kind of an output without the batch's axis.
   Kind reduced_kind(const Node& node) const {
     if (const auto* reduce = op_cast<Reduce>(*node.op)) {
       return reduce->kind == ReduceKind::Sum    ? Kind::Sum
