@@ -34,9 +34,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kEntries = {
     Entry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
     Entry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
-    Entry{Max, "ReduceMax", "y = largest x over `axes`; NaN if any is", -kInfinity,
+    Entry{Max, "ReduceMax", "y = largest x over `axes`, or NaN if any is NaN", -kInfinity,
           [](double total, double x) { return x > total || std::isnan(x) ? x : total; }},
-    Entry{Min, "ReduceMin", "y = smallest x over `axes`; NaN if any is", kInfinity,
+    Entry{Min, "ReduceMin", "y = smallest x over `axes`, or NaN if any is NaN", kInfinity,
           [](double total, double x) { return x < total || std::isnan(x) ? x : total; }}};
 
 constexpr std::array kKinds = {Sum, Mean, Max, Min};

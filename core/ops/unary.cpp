@@ -62,7 +62,7 @@ constexpr std::array kEntries = {
           0},
     Entry{Neg, "Neg", "y = -x", [](double x, const Unary&) { return -x; }, 1, 0, 0},
     Entry{Abs, "Abs", "y = |x|", [](double x, const Unary&) { return std::abs(x); }, 1, 0, 0},
-    Entry{Sign, "Sign", "y = -1, 0 or 1: the sign of x; NaN for NaN",
+    Entry{Sign, "Sign", "y = the sign of x: -1, 0, 1 or NaN",
           [](double x, const Unary&) { return std::isnan(x) ? x : (x > 0) - (x < 0); }, 1, 0, 0},
     Entry{Erf, "Erf", "y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x",
           [](double x, const Unary&) { return std::erf(x); }, 1, 8, 0x1p-23},

@@ -87,8 +87,9 @@ class Graph:
         """The graph of one training step: this one, the gradients of its parameters, an update.
 
         `loss` has one element, a mean over the batch, and becomes the output "loss". The step has
-        an input "learning_rate". Options with PyTorch's defaults: momentum=0, nesterov=False (sgd);
-        beta1=0.9, beta2=0.999, epsilon=1e-8 (adam, adamw); weight_decay=0, of adamw 0.01.
+        an input "learning_rate". Options have PyTorch's defaults. sgd takes momentum=0 and
+        nesterov=False. adam and adamw take beta1=0.9, beta2=0.999 and epsilon=1e-8. All take
+        weight_decay, which is 0.01 for adamw and 0 for the others.
         """
         if not isinstance(loss, Value) or loss.graph is not self._native:
             raise BadInput("the loss is no value of this graph")
@@ -134,7 +135,7 @@ class Plan:
         self._native = native
 
     def run(self, _steps: int = 1, **inputs: Any) -> dict[str, Array]:
-        """Runs and returns the outputs by name. The first run needs every input; later an input that
+        """Runs and returns the outputs by name. The first run needs every input. Later an input that
         is not given keeps its last value.
 
         Arrays are read where they lie while this call runs, and are not kept.

@@ -23,8 +23,8 @@ from .drawing import bars_html
 class Result:
     """Outputs of one operator, and what it took to compute them.
 
-    Of one output it is a value: it has a shape, a dtype and arithmetic. Of several it is their
-    sequence: `a, b = triptych.ops.split(x, ...)`.
+    A result with one output has a shape, a dtype and arithmetic, like a value of a graph. A result
+    with several outputs is a sequence of results: `a, b = triptych.ops.split(x, ...)`.
     """
 
     outputs: tuple

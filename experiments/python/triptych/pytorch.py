@@ -90,7 +90,7 @@ def from_torch(
     running statistics states: `g.train(...)` updates them, `plan.states` are what
     `module.load_state_dict` takes. Parameters with requires_grad=False, and those that no output
     depends on, are states that keep their values. Dropout draws from `seed`, other numbers in each
-    run. Of a module in evaluation (module.eval()) all are constants. The
+    run. All of them are constants if the module is in evaluation (module.eval()). The
     inputs are called as forward() calls its arguments, outputs "y" ("y0", "y1", ... of several);
     `g.result("y")` is the value to go on with.
     """
