@@ -150,10 +150,18 @@ class Tree:
                    for i, one in enumerate(found) for negated in (False, True)]
         return conditions.instrumented(text, found, place["first"]).encode(), mutants
 
-    def compile(self):
+    def compile(self, mutants):
+        """Builds; returns the mutants that are in the build. A file that does not compile stays as it was."""
         subprocess.run(["cmake", "--preset", "mutants"], cwd=self.sources, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count())], cwd=self.sources,
-                       check=True, stdout=subprocess.DEVNULL)
+        command = ["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count()), "--", "-k", "0"]
+        built = subprocess.run(command, cwd=self.sources, check=False, capture_output=True, text=True)
+        wrong = {path for path in re.findall(r"^(?:/.*/sources/)?([\w/.]+):\d+:\d+: error", built.stdout, re.M)}
+        for path in sorted(wrong & {mutant.path for mutant in mutants}):
+            print(f"mutants: {path} does not compile with its mutants and stays as it is", flush=True)
+            shutil.copy(ROOT / path, self.sources / path)
+        if built.returncode != 0 and subprocess.run(command, cwd=self.sources, check=False).returncode != 0:
+            sys.exit("mutants: the copy of the sources does not build")
+        return [mutant for mutant in mutants if mutant.path not in wrong]
 
     def commands(self, skipped):
         """The tests of the build by name. One whose result is not its exit status alone is not used."""
@@ -271,7 +279,7 @@ def main():
     deadline = time.monotonic() + 60 * options.minutes
     tree = Tree(options.tree)
     mutants, digest = tree.copy()
-    tree.compile()
+    mutants = tree.compile(mutants)
     tests = tree.record(digest, tree.commands(options.skip_tests))
     mutants = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
     sample = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
