@@ -150,10 +150,18 @@ class Tree:
                    for i, one in enumerate(found) for negated in (False, True)]
         return conditions.instrumented(text, found, place["first"]).encode(), mutants
 
-    def compile(self):
+    def compile(self, mutants):
+        """Builds; returns the mutants that are in the build. A file that does not compile stays as it was."""
         subprocess.run(["cmake", "--preset", "mutants"], cwd=self.sources, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count())], cwd=self.sources,
-                       check=True, stdout=subprocess.DEVNULL)
+        command = ["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count()), "--", "-k", "0"]
+        built = subprocess.run(command, cwd=self.sources, check=False, capture_output=True, text=True)
+        wrong = {path for path in re.findall(r"^(?:/.*/sources/)?([\w/.]+):\d+:\d+: error", built.stdout, re.M)}
+        for path in sorted(wrong & {mutant.path for mutant in mutants}):
+            print(f"mutants: {path} does not compile with its mutants and stays as it is", flush=True)
+            shutil.copy(ROOT / path, self.sources / path)
+        if built.returncode != 0 and subprocess.run(command, cwd=self.sources, check=False).returncode != 0:
+            sys.exit("mutants: the copy of the sources does not build")
+        return [mutant for mutant in mutants if mutant.path not in wrong]
 
     def commands(self, skipped):
         """The tests of the build by name. One whose result is not its exit status alone is not used."""
@@ -179,7 +187,7 @@ class Tree:
             marker.write_text(digest)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             tests = pool.map(self.record_one, commands)
-        return sorted((test for test in tests if test), key=lambda test: test.seconds)
+        return [test for test in tests if test]
 
     def record_one(self, command):
         seen, cost = self.records / (command.name + ".seen"), self.records / (command.name + ".cost")
@@ -196,12 +204,17 @@ class Tree:
 
 
 def tests_for(mutant, tests):
-    """Those in which the mutant's condition gets another value, or None when none reaches it."""
+    """Those in which the mutant's condition gets another value, or None when none reaches it. Tests with a word
+    of the file's name in theirs come first, the cheapest before the others."""
     reached = [test for test in tests if test.seen[mutant.condition]]
     if not reached:
         return None
     other = 1 if mutant.dropped else 2
-    return [test for test in reached if mutant.negated or test.seen[mutant.condition] & other]
+    words = [word for word in pathlib.Path(mutant.path).stem.split("_") if len(word) > 2]
+
+    def order(test):
+        return not any(word in test.command.name.lower() for word in words), test.seconds
+    return sorted((test for test in reached if mutant.negated or test.seen[mutant.condition] & other), key=order)
 
 
 def verdict_of(tree, mutant, tests):
@@ -271,7 +284,7 @@ def main():
     deadline = time.monotonic() + 60 * options.minutes
     tree = Tree(options.tree)
     mutants, digest = tree.copy()
-    tree.compile()
+    mutants = tree.compile(mutants)
     tests = tree.record(digest, tree.commands(options.skip_tests))
     mutants = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
     sample = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))

@@ -7,8 +7,9 @@
 
 namespace triptych::conformance {
 
-/// Changes one number of a window without auto_pad by 1: a size of `kernel`, a stride, a dilation or a
-/// pad. Kernels that are specialised for the window must notice. The image has 3 positions an axis.
+/// Changes one number of a window without auto_pad by 1: a size of `kernel`, a stride, a dilation
+/// or a pad. Kernels that are specialised for the window must notice. The image has 3 positions an
+/// axis.
 void change_one_number(Grower& grower, std::vector<std::int64_t>& kernel, WindowAttributes& window);
 
 /// Fills the attributes such that at least one window fits an input of these spatial sizes, and

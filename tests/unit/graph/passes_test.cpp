@@ -5,7 +5,9 @@
 
 #include <optional>
 
+#include "core/ops/collectives.h"
 #include "core/ops/expand.h"
+#include "core/ops/matmul.h"
 #include "core/ops/normalization.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/reshape.h"
@@ -103,6 +105,32 @@ TEST(FoldConstants, leaves_large_expansions_alone) {
   EXPECT_THAT(op_names(fold_constants(graph)), ElementsAre("Expand"));
 }
 
+TEST(FoldConstants, leaves_large_products_alone) {
+  Graph graph;
+  const auto add_product = [&](std::int64_t size, const std::string& name) {
+    const auto a = constant(graph, name + "_a", {size, size});
+    graph.mark_output(name, emit(graph, make_op(MatMul{}), {a, a}, name + "_product"));
+  };
+  add_product(512, "large");  // 2.7e8 operations
+  add_product(8, "small");
+  EXPECT_THAT(op_names(fold_constants(graph)), ElementsAre("MatMul"));
+}
+
+TEST(FoldConstants, leaves_sums_over_ranks_alone) {
+  Graph graph;
+  graph.mark_output("y", emit(graph, make_op(AllReduce{}), {constant(graph, "c", {3})}, "sum"));
+  EXPECT_THAT(op_names(fold_constants(graph)), ElementsAre("AllReduce"));
+}
+
+TEST(EliminateDeadCode, keeps_a_collective_that_nobody_reads) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {3}});
+  emit(graph, make_op(AllReduce{}), {emit(graph, relu(), {x}, "term")},
+       "sum");  // others wait for it
+  graph.mark_output("y", emit(graph, add(), {x, x}, "twice"));
+  EXPECT_THAT(op_names(eliminate_dead_code(graph)), ElementsAre("Relu", "AllReduce", "Add"));
+}
+
 TEST(EliminateDeadCode, drops_what_nobody_reads) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {3}});
@@ -194,6 +222,54 @@ TEST(FoldBatchNormalization, takes_the_scale_and_the_shift_that_follow) {
   const auto folded = fold_batch_normalization(graph);
   EXPECT_THAT(op_names(folded), ElementsAre("Conv", "Add"));
   expect_same_outputs(graph, folded, kRounded);
+}
+
+/// x -> Conv of constants [with relu] -> BatchNormalization, whose scale is a constant or an input.
+Graph conv_norm(bool conv_relu, bool constant_scale) {
+  Graph graph;
+  auto conv = Conv(*op_cast<Conv>(*conv3x3()));
+  if (conv_relu) conv.activation = "relu";
+  const auto x = graph.add_input("x", {DType::F32, {1, 2, 3, 3}});
+  const auto y = emit(graph, make_op(conv), {x, constant(graph, "w", {3, 2, 3, 3})}, "conv");
+  const auto scale = constant_scale ? constant(graph, "scale", {3}, 1)
+                                    : graph.add_input("scale", {DType::F32, {3}});
+  const auto variance = graph.constant(Tensor({3}, std::vector<float>{1, 4, 0.5F}));
+  graph.mark_output("y", emit(graph, make_op(BatchNormalization{}),
+                              {y, scale, constant(graph, "bias", {3}, 2),
+                               constant(graph, "mean", {3}, 3), variance},
+                              "norm"));
+  return graph;
+}
+
+TEST(FoldBatchNormalization, leaves_an_activation_between_and_a_scale_that_is_an_input) {
+  EXPECT_THAT(op_names(fold_batch_normalization(conv_norm(false, true))), ElementsAre("Conv"));
+  EXPECT_THAT(op_names(fold_batch_normalization(conv_norm(true, true))),
+              ElementsAre("Conv", "BatchNormalization"));
+  EXPECT_THAT(op_names(fold_batch_normalization(conv_norm(false, false))),
+              ElementsAre("Conv", "BatchNormalization"));
+}
+
+TEST(FuseConvEpilogue, leaves_an_addend_that_is_an_input) {
+  Graph graph;
+  const auto y =
+      emit(graph, conv3x3(),
+           {graph.add_input("x", {DType::F32, {1, 2, 3, 3}}), constant(graph, "w", {3, 2, 3, 3})},
+           "conv");
+  const auto addend = graph.add_input("addend", {DType::F32, {3, 1, 1}});
+  graph.mark_output("y", emit(graph, add(), {y, addend}, "add"));
+  EXPECT_THAT(op_names(fuse_conv_epilogue(graph)), ElementsAre("Conv", "Add"));
+}
+
+TEST(FuseConvEpilogue, leaves_an_addend_behind_an_activation) {
+  Graph graph;
+  auto conv = Conv(*op_cast<Conv>(*conv3x3()));
+  conv.activation = "relu";
+  const auto y =
+      emit(graph, make_op(conv),
+           {graph.add_input("x", {DType::F32, {1, 2, 3, 3}}), constant(graph, "w", {3, 2, 3, 3})},
+           "conv");
+  graph.mark_output("y", emit(graph, add(), {y, constant(graph, "bias", {3, 1, 1})}, "add"));
+  EXPECT_THAT(op_names(fuse_conv_epilogue(graph)), ElementsAre("Conv", "Add"));
 }
 
 TEST(FuseConvEpilogue, takes_bias_and_relu_into_the_conv) {
