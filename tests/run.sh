@@ -10,7 +10,7 @@
 #               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium; those that compute there, for which it installs a compiler
-#     campaign  random campaigns: trainings on ranks, changed files, oversized inputs, kills, failing system calls
+#     campaign  random campaigns: trainings on ranks, changed files, oversized inputs, kills, diverging warps, failing system calls
 #     soak      five minutes of commands and long processes: constant memory, descriptors, temporary files
 #     onnx      ONNX's own tests on every machine, whole networks
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left

@@ -118,7 +118,7 @@ std::array<std::string, 3> occupancy_cells(const KernelCounters& counters) {
   if (found == counters.occupancy.end()) return {"-", "-", "-"};
   const auto& at = found->second;
   return {at.registers == 0 ? "unknown" : fmt::format("{}", at.registers),
-          fmt::format("{}/{}", at.warps, at.max_warps),
+          fmt::format("{}{}/{}", at.registers == 0 ? "at most " : "", at.warps, at.max_warps),
           fmt::format("{}", fmt::join(names(at.limits), ", "))};
 }
 

@@ -25,7 +25,7 @@ constexpr std::byte kUndefined{0xFF};  // a float of these is no number
                                     number, text, parameter.type, why));
 }
 
-/// The numbers of an array that a pointer like this leads to; nothing: of no kind that arrays have.
+/// The numbers of an array that a pointer like this leads to; nothing: no array here has them.
 std::optional<DType> dtype_behind(const Parameter& parameter) {
   const auto bytes = parameter.element_bytes;
   switch (parameter.element) {
@@ -44,6 +44,29 @@ std::optional<DType> dtype_behind(const Parameter& parameter) {
       break;
   }
   return std::nullopt;
+}
+
+/// Throws where the kernel would read the array's bytes as other numbers. Bytes of a structure, and
+/// of void, may come from any array.
+void check_numbers(const KernelArgument& argument, const Parameter& parameter, int number,
+                   const TensorSpec& spec) {
+  if (parameter.element == ParameterKind::Other) return;
+  if (parameter.element == ParameterKind::Pointer) {
+    refuse(number, argument.text, parameter, "an array holds numbers, and no addresses");
+  }
+  const auto wanted = dtype_behind(parameter);
+  if (!wanted) {
+    refuse(
+        number, argument.text, parameter,
+        fmt::format("no array here has numbers of this type. The types are f32, i32, i64, i8, u8 "
+                    "and bool, and unsigned of 4 and 8 bytes are i32 and i64; the array is {}. "
+                    "Give the parameter one of them, for example through --define",
+                    to_string(spec)));
+  }
+  if (spec.dtype == *wanted) return;
+  refuse(number, argument.text, parameter,
+         fmt::format("the array is {}, and the kernel would read its bytes as {}", to_string(spec),
+                     to_string(*wanted)));
 }
 
 template <class T>
@@ -138,12 +161,7 @@ void take_array(KernelArgument& argument, const Parameter& parameter, int number
                 std::uint64_t seed) {
   if (argument.text == "null") return;
   const Tensor tensor = array_in(argument.text, parameter, number, seed);
-  const auto wanted = dtype_behind(parameter);
-  if (wanted && tensor.dtype() != *wanted) {
-    refuse(number, argument.text, parameter,
-           fmt::format("the array is {}, and the kernel would read its bytes as {}",
-                       to_string(tensor.spec()), to_string(*wanted)));
-  }
+  check_numbers(argument, parameter, number, tensor.spec());
   if (parameter.pointee_bytes > 1 && tensor.bytes().size() % parameter.pointee_bytes != 0) {
     refuse(number, argument.text, parameter,
            fmt::format("the array's {} bytes are no multiple of {}", tensor.bytes().size(),

@@ -102,6 +102,7 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
                   static_cast<std::size_t>(request.shared_bytes)};
   launch.threads = request.threads;
   launch.most_steps = static_cast<std::uint64_t>(request.most_steps);
+  launch.barriers_skip_ended = request.skip_ended;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = arguments[i];
     launch.arguments.push_back(argument.value.data());
@@ -114,6 +115,14 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
                              .is_undefined = argument.is_undefined});
   }
   return launch;
+}
+
+std::string warning_of(const cuda::emulation::SkippedThreads& skipped) {
+  return fmt::format(
+      "barriers that opened although threads of the block had ended: {}. The first is at {}:{}, "
+      "where {} threads had ended. GPUs do so, but CUDA leaves it undefined",
+      skipped.barriers, cuda::emulation::file_of(skipped.where), skipped.where.line(),
+      skipped.ended);
 }
 
 }  // namespace
@@ -135,7 +144,9 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   for (unsigned i = 0; i < kernel.count; ++i)
     run.parameters.emplace_back(kernel.parameters[i].type);
   try {
-    run.counters = cuda::plain::run(library, launch);
+    auto result = cuda::plain::run(library, launch);
+    run.counters = std::move(result.counters);
+    if (result.skipped.barriers > 0) run.warnings.push_back(warning_of(result.skipped));
   } catch (const KernelFault& fault) {
     run.fault = fault;
     return run;

@@ -26,7 +26,8 @@ struct KernelRunRequest {
   std::int64_t shared_bytes = 0;                      ///< of `extern __shared__`
   int threads = 1;
   std::int64_t most_steps = std::int64_t{1} << 23;
-  std::uint64_t seed = 1;  ///< of "=random"
+  std::uint64_t seed = 1;   ///< of "=random"
+  bool skip_ended = false;  ///< barriers wait only for threads that have not ended
 };
 
 /// An array that the kernel may write to.
@@ -40,6 +41,7 @@ struct KernelRun {
   std::vector<std::string> parameters;  ///< their types
   std::optional<KernelFault> fault;     ///< then there is nothing below
   KernelCounters counters;
+  std::vector<std::string> warnings;
   std::vector<KernelOutput> outputs;
 };
 

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
+#include "experiments/kernels/type_alignments.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::kernels {
@@ -142,6 +143,25 @@ class Build {
     run(command, "kernels", source_.file.string());
   }
 
+  /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
+  /// of a type; that of misaligned ones does, in the data of its messages.
+  std::string alignments() const {
+    const ObjectFile kernels(object("kernels"));
+    const bool copies_types = std::ranges::any_of(kernels.symbols(), [](const auto& symbol) {
+      return symbol.name.ends_with("_range") || symbol.name.ends_with("16");
+    });
+    if (!copies_types) return {};
+    Words command = student();
+    for (const char* word : {"-O0", "-w", "-S", "-fsanitize=alignment"}) {
+      command.emplace_back(word);
+    }
+    command.push_back((folder_ / "kernels.cpp").string());
+    const auto assembly = folder_ / "alignments.s";
+    run(command, "alignments", source_.file.string(), assembly);
+    std::ifstream file(assembly);
+    return kernels::alignments_in(file);
+  }
+
   void link(const fs::path& library) const {
     std::string text = fmt::format(
         "\t.section .tbss,\"awT\",%nobits\n\t.balign 16\n\t.globl {0}\n\t.type {0}, %tls_object\n"
@@ -155,6 +175,11 @@ class Build {
     }
     text += fmt::format("\t.zero {}\n\t.section .note.GNU-stack,\"\",%progbits\n",
                         cuda::plain::kMostDynamicBytes);
+    text += fmt::format("\t.section {},\"\",%progbits\n", cuda::plain::kAlignments);
+    std::istringstream lines(alignments());
+    for (std::string line; std::getline(lines, line);) {
+      text += fmt::format("\t.ascii \"{}\\n\"\n", line);
+    }
     write_file(folder_ / "shared.s", text);
     run({"g++", "-c", (folder_ / "shared.s").string()}, "shared", "shared memory");
     // The callbacks' functions stand before those of the C library.
@@ -171,7 +196,8 @@ class Build {
       "-w -c -g1 -gdwarf-4 -O1 -fexpensive-optimizations -fno-tree-fre -fno-tree-pre "
       "-fno-tree-sra -fno-ipa-sra -fno-tree-dominator-opts -fno-tree-loop-optimize -fno-tree-ch "
       "-fno-tree-sink -fno-tree-dse -fno-tree-phiprop -fno-ssa-phiopt -fno-thread-jumps "
-      "-fno-code-hoisting -fstack-clash-protection -fsanitize=thread -fsanitize=bounds-strict "
+      "-fno-code-hoisting -fstack-clash-protection -fno-omit-frame-pointer -fsanitize=thread "
+      "-fsanitize=bounds-strict "
       "-fsanitize-coverage=trace-pc --param tsan-instrument-func-entry-exit=0 "
       "--param tsan-distinguish-volatile=1";
 

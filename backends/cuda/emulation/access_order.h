@@ -1,11 +1,15 @@
-// The order of accesses of a block's threads: barriers of the block make it and, within a warp,
-// operations in which all its lanes meet. Two accesses of different threads to one place with
-// neither between are a race when one of them writes, unless both are relaxed: atomic operations
-// and volatile accesses may meet each other.
+// The order of accesses of a block's threads, as CUDA's memory model has it. Barriers of the block
+// order all threads, __syncwarp the lanes of its mask. A fence, a relaxed write, a relaxed read of
+// it and a fence order two threads, which makes locks. Shuffles and votes order nothing. Two
+// accesses of different threads to one place that nothing orders are a race when one of them
+// writes, unless both are relaxed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/cuda/emulation/counters.h"
@@ -14,33 +18,60 @@ namespace triptych::cuda::emulation {
 
 class AccessOrder {
  public:
-  /// An access: when, and by whom.
-  struct Stamp {
-    std::uint64_t epoch : 44 = 0;  ///< 0: there was none
-    std::uint64_t line : 20 = 0;
-    std::uint32_t warp_epoch = 0;
-    std::uint16_t who = 0;  ///< a thread, several lanes of a warp, or several warps
-    bool relaxed = false;
+  /// Accesses of one kind by lanes of one warp; of those in one cell, the last ones.
+  struct Entry {
+    std::uint32_t lanes = 0;  ///< 0: none
+    std::uint32_t time = 0;   ///< of each of the lanes
+    std::uint32_t line : 24 = 0;
+    std::uint32_t warp : 5 = 0;
+    std::uint32_t strength : 2 = 0;
+    std::uint32_t writes : 1 = 0;
   };
-  /// The last accesses of one place.
+  /// The accesses of one place that later ones may race with.
   struct Cell {
-    Stamp write, read;
+    std::uint64_t epoch : 36 = 0;
+    std::uint64_t more : 28 = 0;  ///< number of further entries, plus 1
+    std::array<Entry, 2> entries;
   };
 
   void begin_block(unsigned threads);
-  void barrier_passed() { ++epoch_; }
-  void warp_met(unsigned warp) { ++warp_epochs_[warp]; }
+  void barrier_passed();
+  void warp_synchronised(unsigned warp, std::uint32_t mask);
+  void fence(unsigned thread);
+  /// A relaxed access: with fences around, others learn by it what the thread has done.
+  void relaxed_access(unsigned thread, std::uintptr_t address, bool reads, bool writes);
 
-  Stamp now(unsigned thread, unsigned line, bool relaxed) const;
-  /// The access of the cell that this one, which is now, races with; nullptr: none.
-  const Stamp* raced(const Cell& cell, Access access, const Stamp& now) const;
-  void note(Cell& cell, Access access, const Stamp& now) const;
+  Entry now(unsigned thread, unsigned line, const Manner& manner) const;
+  /// Notes an access. Returns the earlier one that it races with; nullptr: none.
+  const Entry* access(Cell& cell, unsigned thread, const Entry& now);
+  /// A cell with the same history.
+  Cell copy(const Cell& cell);
+  /// "writes x at line 7 with no barrier between", of an access that was raced with.
+  std::string describe(const Entry& earlier, unsigned thread, const Entry& now,
+                       const std::string& place) const;
 
  private:
-  bool unordered(const Stamp& earlier, const Stamp& now) const;
+  using Clock = std::vector<std::uint32_t>;  ///< by thread: its time; empty: all 0
+  /// What fences do for a thread.
+  struct Fenced {
+    Clock known;     ///< accesses of other threads that come before its next
+    Clock pending;   ///< which do after its next fence
+    Clock released;  ///< that whoever reads its next relaxed write may learn of; empty: none
+  };
 
-  std::vector<std::uint32_t> warp_epochs_;
-  std::uint64_t epoch_ = 0;  ///< counts barriers and blocks
+  std::uint32_t known(unsigned thread, unsigned other) const;
+  bool is_ordered(const Entry& earlier, unsigned thread) const;
+  void note(Cell& cell, unsigned thread, const Entry& now);
+  static void join(Clock& clock, const Clock& other);
+
+  unsigned threads_ = 0;
+  std::uint64_t epoch_ = 0;           ///< counts barriers and blocks
+  std::vector<std::uint32_t> times_;  ///< by thread
+  /// By thread and lane of its warp: the time up to which that lane's accesses come before its own.
+  std::vector<std::array<std::uint32_t, 32>> known_lanes_;
+  std::vector<std::vector<Entry>> more_;
+  std::vector<Fenced> fenced_;  ///< by thread; empty: none has fenced
+  std::unordered_map<std::uintptr_t, Clock> messages_;
 };
 
 }  // namespace triptych::cuda::emulation

@@ -146,6 +146,7 @@ std::size_t AsyncUnits::offset_of(const void* address) const {
 // Barriers.
 
 void AsyncUnits::begin(std::uint64_t& word, int arrivals, const Location& where) {
+  const OutsideKernel outside;
   if (barriers_.size() == OrderWatch::kMostBarriers) {
     block_.fail(FaultKind::OutOfBounds, where, "more barriers than the emulation keeps");
   }
@@ -163,6 +164,7 @@ void AsyncUnits::begin(std::uint64_t& word, int arrivals, const Location& where)
 }
 
 void AsyncUnits::publish() {
+  const OutsideKernel outside;
   for (Barrier& barrier : barriers_) {
     if (barrier.begun_by == block_.thread()) barrier.published = true;
   }
@@ -222,6 +224,7 @@ void AsyncUnits::arrive_at(Barrier& barrier, const Location& where) {
 }
 
 void AsyncUnits::expect(std::uint64_t& word, int bytes, const Location& where) {
+  const OutsideKernel outside;
   Barrier& barrier = barrier_of(word, where);
   arrive_at(barrier, where);
   barrier.expected += bytes;
@@ -229,18 +232,21 @@ void AsyncUnits::expect(std::uint64_t& word, int bytes, const Location& where) {
 }
 
 void AsyncUnits::arrive(std::uint64_t& word, const Location& where) {
+  const OutsideKernel outside;
   Barrier& barrier = barrier_of(word, where);
   arrive_at(barrier, where);
   settle(barrier, where);
 }
 
 void AsyncUnits::come(std::uint64_t& word, int bytes, const Location& where) {
+  const OutsideKernel outside;
   Barrier& barrier = barrier_of(word, where);
   barrier.expected -= bytes;
   settle(barrier, where);
 }
 
 void AsyncUnits::wait(std::uint64_t& word, unsigned parity, const Location& where) {
+  const OutsideKernel outside;
   block_.step(where);
   Barrier& barrier = barrier_of(word, where);
   Thread& thread = running();
@@ -265,6 +271,7 @@ std::string AsyncUnits::awaited_by(unsigned thread) const {
 }
 
 void AsyncUnits::copy(const BoxCopy& copy, std::uint64_t& word, const Location& where) {
+  const OutsideKernel outside;
   Barrier& barrier = barrier_of(word, where);
   if (!barrier.published) {
     block_.fail(FaultKind::Phase, where,
@@ -342,6 +349,7 @@ AsyncUnits::Sums& AsyncUnits::sums_of(float* registers, const Location& where) {
 }
 
 void AsyncUnits::multiply(const TileProduct& product, const Location& where) {
+  const OutsideKernel outside;
   agree(product, where);
   check_operands(product, where);
   Sums& sums = sums_of(product.sums, where);
@@ -379,6 +387,7 @@ void AsyncUnits::give_back(const Location& where) {
 }
 
 void AsyncUnits::wait_products(unsigned pending, const Location& where) {
+  const OutsideKernel outside;
   block_.step(where);
   Thread& thread = running();
   auto& products = thread.products;
@@ -400,6 +409,7 @@ void AsyncUnits::wait_products(unsigned pending, const Location& where) {
 // Registers: a warpgroup gets no more than others have left.
 
 void AsyncUnits::take_registers(int count, const Location& where) {
+  const OutsideKernel outside;
   Thread& thread = running();
   thread.waits_for = kRegisters;
   while (free_registers_ < count - thread.registers) block_.wait_for_signal(where);
@@ -408,6 +418,7 @@ void AsyncUnits::take_registers(int count, const Location& where) {
 }
 
 void AsyncUnits::leave_registers(int count, const Location& where) {
+  const OutsideKernel outside;
   Thread& thread = running();
   if (count > thread.registers) {
     block_.fail(FaultKind::OutOfBounds, where,

@@ -32,13 +32,20 @@ Dim3 index_in(const Dim3& size, unsigned number) {
 
 }  // namespace
 
-void barrier(const Location& where) { current_block->barrier(where); }
+constinit thread_local bool runs_kernel = false;
+
+void barrier(const Location& where) {
+  const OutsideKernel outside;
+  current_block->barrier(where);
+}
 
 bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work) {
+  const OutsideKernel outside;
   return current_block->exchange(mask, value, where, work);
 }
 
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
+  const OutsideKernel outside;
   return current_block->exchanged(mask, lane, where);
 }
 
@@ -134,12 +141,15 @@ void Block::run_threads() {
     const auto thread = order_.empty() ? place : order_[place];
     threads_[thread].fiber = running_;
     make_current(thread);
+    runs_kernel = observer_ != nullptr;
     body_();
+    runs_kernel = false;
     if (uses_units_) units_->thread_ended(ended_ + 1 == count_);
     leave_meeting(threads_[thread]);
     states_[thread] = State::Ended;
     ++ended_;
     if (observer_ != nullptr) observer_->thread_ended(thread);
+    if (schedule_.barriers_skip_ended && at_barrier_ > 0 && all_at_barrier()) open_barrier();
   }
 }
 
@@ -208,6 +218,10 @@ Fiber& Block::next_fiber() {
     --ready_;
     return *threads_[next].fiber;
   }
+  if (std::exchange(warp_first_, false)) {
+    --ready_;
+    return *threads_[next_ready()].fiber;
+  }
   if (schedule_.seed != 0) {
     if (Fiber* fiber = random_fiber(); fiber != nullptr) return *fiber;
     end_with(deadlock());
@@ -252,12 +266,11 @@ bool Block::tick(const Location& where) {
                      "here",
                      schedule_.most_steps));
   }
-  return schedule_.turn != 0 && thread.steps % schedule_.turn == 0 &&
-         thread.steps <= schedule_.last_turn;
+  return schedule_.turn != 0 && thread.steps % schedule_.turn == 0;
 }
 
 void Block::pass(const Location& where) {
-  if (tick(where)) let_others_go_on(where);
+  if (tick(where)) take_turn(where);
 }
 
 void Block::step(const Location& where, std::uintptr_t read) {
@@ -268,13 +281,21 @@ void Block::step(const Location& where, std::uintptr_t read) {
   if (read != 0 && ++thread.repeats % kPatience == 0) {
     read_again(where);
   } else if (others_turn) {
-    let_others_go_on(where);
+    take_turn(where);
   }
 }
 
 void Block::let_others_go_on(const Location& where) {
   make_ready(thread_);
   others_first_ = true;
+  suspend(State::Ready, where);
+}
+
+void Block::take_turn(const Location& where) {
+  if (threads_[thread_].steps <= schedule_.last_turn) return let_others_go_on(where);
+  if (ready_ == 0 || next_ready() == thread_ || next_ready() / kWarp != thread_ / kWarp) return;
+  make_ready(thread_);
+  warp_first_ = true;
   suspend(State::Ready, where);
 }
 
@@ -296,18 +317,31 @@ void Block::barrier(const Location& where) {
          fmt::format("other threads of the block wait at the barrier of line {}", barrier_.line()));
   }
   barrier_ = where;
-  if (at_barrier_ + 1 < count_) {
-    ++at_barrier_;
+  ++at_barrier_;
+  if (!all_at_barrier()) {
     suspend(State::AtBarrier, where);
     return;
   }
+  open_barrier();
+}
+
+bool Block::all_at_barrier() const {
+  return at_barrier_ + (schedule_.barriers_skip_ended ? ended_ : 0) == count_;
+}
+
+/// All that the barrier waits for have come.
+void Block::open_barrier() {
   if (suspicion_ != nullptr) end_here();
+  if (ended_ > 0 && skipped_.barriers++ == 0) {
+    skipped_.where = barrier_;
+    skipped_.ended = ended_;
+  }
   at_barrier_ = 0;
   for (unsigned thread = 0; thread < count_; ++thread) {
-    if (thread != thread_) make_ready(thread);
+    if (states_[thread] == State::AtBarrier) make_ready(thread);
   }
   if (uses_units_) units_->block_met();
-  if (observer_ != nullptr) observer_->barrier_passed(where);
+  if (observer_ != nullptr) observer_->barrier_passed(barrier_);
 }
 
 void Block::wait_for_signal(const Location& where) {
@@ -344,7 +378,7 @@ bool Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& wh
   for (std::uint32_t rest = mask & ~(1U << lane()); rest != 0; rest &= rest - 1) {
     make_ready(meeting.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest)));
   }
-  if (uses_units_) units_->warp_met(meeting.warp, mask);
+  if (uses_units_ && work == WarpWork::Synchronise) units_->warp_met(meeting.warp, mask);
   if (observer_ != nullptr) observer_->warp_met(meeting.warp, mask, work);
   return true;
 }

@@ -25,6 +25,22 @@ inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capa
 
 class AsyncUnits;
 
+/// True while the calling thread of the processor runs code of a kernel whose pieces are followed
+/// (kernel_pieces.cpp).
+extern constinit thread_local bool runs_kernel;
+
+/// The calling thread of the processor has left a kernel's own code as long as this lives.
+class OutsideKernel {
+ public:
+  OutsideKernel() : before_(runs_kernel) { runs_kernel = false; }
+  ~OutsideKernel() { runs_kernel = before_; }
+  OutsideKernel(const OutsideKernel&) = delete;
+  OutsideKernel& operator=(const OutsideKernel&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Reports of what the threads of a block do (counters.h); each call names the thread by
 /// threadIdx and its number in the block.
 class BlockObserver {
@@ -39,6 +55,13 @@ class BlockObserver {
   virtual void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) = 0;
   /// True when faults are looked for.
   virtual bool checks() const = 0;
+};
+
+/// Barriers that threads passed while others of their block had ended.
+struct SkippedThreads {
+  std::uint64_t barriers = 0;
+  Location where;      ///< the first of them
+  unsigned ended = 0;  ///< threads, at that time
 };
 
 class Block {
@@ -69,6 +92,8 @@ class Block {
   /// Stack of the thread that runs now.
   std::span<const std::byte> stack() const { return running_->stack(); }
   const char* kernel() const { return kernel_; }
+  /// Of all runs.
+  const SkippedThreads& skipped() const { return skipped_; }
   /// Units that work beside its threads (async_units.h).
   AsyncUnits& units();
   /// Where the running thread was last seen.
@@ -121,6 +146,9 @@ class Block {
   bool tick(const Location& where);
   void read_again(const Location& where);
   void let_others_go_on(const Location& where);
+  void take_turn(const Location& where);
+  bool all_at_barrier() const;
+  void open_barrier();
   void suspend(State state, const Location& where);
   void hand_over();
   Fiber& next_fiber();
@@ -152,6 +180,8 @@ class Block {
   Schedule schedule_;
   std::uint64_t random_ = 0;
   bool others_first_ = false;  ///< the running thread waits for what any other may do
+  bool warp_first_ = false;    ///< it lets the other lanes of its warp go on
+  SkippedThreads skipped_;
   std::unique_ptr<AsyncUnits> units_;
   bool uses_units_ = false;
 

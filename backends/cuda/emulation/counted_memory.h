@@ -38,11 +38,11 @@ class Reference {
   Reference(T* at, const Location& where) : at_(at), where_(where) {}
 
   operator Value() const {  // NOLINT(google-explicit-constructor): reads like the element
-    Recorder::current().access(kSpace, Access::Load, at_, sizeof(T), where_);
+    Recorder::current().access(kSpace, Recorder::plain(Access::Load), at_, sizeof(T), where_);
     return *at_;
   }
   const Reference& operator=(const Value& value) const {
-    Recorder::current().access(kSpace, Access::Store, at_, sizeof(T), where_);
+    Recorder::current().access(kSpace, Recorder::plain(Access::Store), at_, sizeof(T), where_);
     *at_ = value;
     return *this;
   }

@@ -12,6 +12,17 @@ namespace triptych::cuda::emulation {
 using Space = MemorySpace;
 using Access = MemoryAccess;
 
+/// Atomic and volatile accesses are relaxed. Volatile ones of two lanes of a warp are a race, too:
+/// sums of a warp that count on lanes in lockstep are wrong since Volta.
+enum class Strength : std::uint8_t { Atomic, Volatile, Plain };
+
+/// How a thread accesses memory. An atomic operation that fails writes nothing.
+struct Manner {
+  Access access = Access::Load;
+  Strength strength = Strength::Plain;
+  bool writes = false;
+};
+
 /// One request: address and bytes of each active lane.
 struct Request {
   std::uint32_t mask = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/global_history.h"
 
-#include <fmt/core.h>
-
 #include <string>
 #include <utility>
 
@@ -10,11 +8,11 @@
 
 namespace triptych::cuda::emulation {
 
-void GlobalHistory::Page::refine() {
+void GlobalHistory::Page::refine(AccessOrder& order) {
   if (granule == 1) return;
   granule = 1;
   std::vector<AccessOrder::Cell> bytes(kPageBytes);
-  for (std::size_t i = 0; i < kPageBytes; ++i) bytes[i] = cells[i / kWordBytes];
+  for (std::size_t i = 0; i < kPageBytes; ++i) bytes[i] = order.copy(cells[i / kWordBytes]);
   cells = std::move(bytes);
 }
 
@@ -30,24 +28,22 @@ void GlobalHistory::clear() {
   known_ = {};
 }
 
-void GlobalHistory::access(const AccessOrder& order, Access access, std::uintptr_t address,
-                           std::uintptr_t bytes, const Location& where, bool relaxed) {
+void GlobalHistory::access(AccessOrder& order, const Manner& manner, std::uintptr_t address,
+                           std::uintptr_t bytes, const Location& where) {
   Block& block = Block::current();
-  const auto now = order.now(block.thread(), where.line(), relaxed);
+  const auto thread = block.thread();
+  const auto now = order.now(thread, where.line(), manner);
   const bool whole = address % kWordBytes == 0 && bytes % kWordBytes == 0;
   for (auto at = address; at < address + bytes;) {
     Page& page = page_of(at);
-    if (!whole) page.refine();
+    if (!whole) page.refine(order);
     AccessOrder::Cell& cell = page.cells[at % kPageBytes / page.granule];
-    if (const auto* other = order.raced(cell, access, now); other != nullptr) {
+    if (const auto* other = order.access(cell, thread, now); other != nullptr) {
       std::string what;
-      what = fmt::format("another thread of the block {} {} at line {} with no barrier between",
-                         other == &cell.write ? "writes" : "reads",
-                         block.describe(at, "this place of global memory"),
-                         static_cast<unsigned>(other->line));
+      what = "another thread of the block " +
+             order.describe(*other, thread, now, block.describe(at, "this place of global memory"));
       block.fail(FaultKind::Race, where, std::move(what));
     }
-    order.note(cell, access, now);
     at += page.granule;
   }
 }

@@ -16,8 +16,8 @@ namespace triptych::cuda::emulation {
 class GlobalHistory {
  public:
   /// Fails the running thread with Race.
-  void access(const AccessOrder& order, Access access, std::uintptr_t address, std::uintptr_t bytes,
-              const Location& where, bool relaxed);
+  void access(AccessOrder& order, const Manner& manner, std::uintptr_t address,
+              std::uintptr_t bytes, const Location& where);
   /// Forgets what addresses stood for.
   void clear();
 
@@ -27,7 +27,7 @@ class GlobalHistory {
   struct Page {
     std::uintptr_t granule = kWordBytes;
     std::vector<AccessOrder::Cell> cells{kPageBytes / kWordBytes};
-    void refine();
+    void refine(AccessOrder& order);
   };
   struct Known {
     std::uintptr_t number = 0;

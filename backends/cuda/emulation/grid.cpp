@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/emulation/global_shadow.h"
 #include "backends/cuda/emulation/occupancy.h"
+#include "backends/cuda/emulation/recorder.h"
 #include "backends/host/parallel.h"
 
 namespace triptych::cuda::emulation {
@@ -28,32 +30,50 @@ void check_shape(const char* kernel, const LaunchShape& shape) {
 
 }  // namespace
 
+EmulatedStream::Worker::Worker() = default;
+EmulatedStream::Worker::~Worker() = default;
+
+EmulatedStream::EmulatedStream(Mode mode)
+    : mode_(mode), global_(std::make_unique<GlobalShadow>()) {}
+EmulatedStream::~EmulatedStream() = default;
+
+SkippedThreads EmulatedStream::skipped() const {
+  SkippedThreads all;
+  for (const auto& worker : workers_) {
+    const auto& skipped = worker.block.skipped();
+    if (all.barriers == 0)
+      all = skipped;
+    else
+      all.barriers += skipped.barriers;
+  }
+  return all;
+}
+
 void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
                          const std::string& instance) {
   check_shape(kernel, shape);
   const bool checked = mode_ == Mode::Checked;
-  if (checked) global_.begin_launch();
+  if (checked) global_->begin_launch();
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
-  parallel_for(
-      static_cast<std::int64_t>(grid.count()), std::max<std::int64_t>(1, kTaskThreads / threads),
-      [&](std::int64_t begin, std::int64_t end) {
-        Worker& worker = workers_.local();
-        if (mode_ != Mode::Plain && !worker.recorder) {
-          worker.recorder =
-              std::make_unique<Recorder>(checked ? &global_ : nullptr, schedule_.turn != 0);
-        }
-        if (worker.recorder) worker.recorder->tell(watcher_);
-        worker.block.follow(schedule_);
-        for (auto i = begin; i < end; ++i) {
-          const auto number = static_cast<std::uint64_t>(i);
-          const Dim3 index = {static_cast<unsigned>(number % grid.x),
-                              static_cast<unsigned>(number / grid.x % grid.y),
-                              static_cast<unsigned>(number / grid.x / grid.y)};
-          worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
-                           worker.recorder.get());
-        }
-      });
+  parallel_for(static_cast<std::int64_t>(grid.count()),
+               std::max<std::int64_t>(1, kTaskThreads / threads),
+               [&](std::int64_t begin, std::int64_t end) {
+                 Worker& worker = workers_.local();
+                 if (mode_ != Mode::Plain && !worker.recorder) {
+                   worker.recorder = std::make_unique<Recorder>(checked ? global_.get() : nullptr);
+                 }
+                 if (worker.recorder) worker.recorder->tell(watcher_);
+                 worker.block.follow(schedule_);
+                 for (auto i = begin; i < end; ++i) {
+                   const auto number = static_cast<std::uint64_t>(i);
+                   const Dim3 index = {static_cast<unsigned>(number % grid.x),
+                                       static_cast<unsigned>(number / grid.x % grid.y),
+                                       static_cast<unsigned>(number / grid.x / grid.y)};
+                   worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
+                                    worker.recorder.get());
+                 }
+               });
   if (mode_ == Mode::Plain) return;
   auto& total = counters_[kernel];
   total += {.launches = 1,

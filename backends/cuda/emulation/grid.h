@@ -6,10 +6,15 @@
 
 #include <memory>
 
-#include "backends/cuda/emulation/recorder.h"
+#include "backends/cuda/emulation/block.h"
 #include "core/runtime/device.h"
+#include "core/runtime/kernel_counters.h"
 
 namespace triptych::cuda::emulation {
+
+class GlobalShadow;
+class Recorder;
+class RequestWatcher;
 
 enum class Mode {
   Plain,    ///< values only
@@ -27,7 +32,10 @@ struct LaunchShape {
 /// Where emulated kernels are launched; a launch returns when it is done.
 class EmulatedStream : public Stream {
  public:
-  explicit EmulatedStream(Mode mode) : mode_(mode) {}
+  explicit EmulatedStream(Mode mode);
+  ~EmulatedStream() override;
+  EmulatedStream(const EmulatedStream&) = delete;
+  EmulatedStream& operator=(const EmulatedStream&) = delete;
 
   Mode mode() const { return mode_; }
   const Schedule& schedule() const { return schedule_; }
@@ -41,11 +49,19 @@ class EmulatedStream : public Stream {
   void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
            const std::string& instance = {});
 
+  /// Of all launches (Schedule::barriers_skip_ended).
+  SkippedThreads skipped() const;
+
   /// Counts since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }
 
  private:
   struct Worker {
+    Worker();
+    ~Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
     Block block;
     std::unique_ptr<Recorder> recorder;
   };
@@ -53,7 +69,7 @@ class EmulatedStream : public Stream {
   Mode mode_;
   Schedule schedule_;
   RequestWatcher* watcher_ = nullptr;
-  GlobalShadow global_;
+  std::unique_ptr<GlobalShadow> global_;
   tbb::enumerable_thread_specific<Worker> workers_;
   KernelCounterTable counters_;
 };

@@ -72,9 +72,10 @@ inline constexpr int warpSize = 32;
 void barrier(const Location& where);
 /// Reasons for which the lanes of a warp meet.
 enum class WarpWork : std::uint8_t {
-  Exchange,    ///< shuffles, votes, warp barriers
-  LoadMatrix,  ///< counted as the shared loads that it is
-  Multiply,    ///< a product on the tensor cores
+  Exchange,     ///< shuffles and votes, which order no memory
+  LoadMatrix,   ///< counted as the shared loads that it is
+  Multiply,     ///< a product on the tensor cores
+  Synchronise,  ///< warp barriers, which order it
 };
 /// Leaves `value` for the other lanes of `mask` and waits for theirs. True in the lane that came
 /// last: what it does next happens before the others go on.
@@ -105,7 +106,7 @@ TRIPTYCH_UNWATCHED inline void __syncthreads(Location where = Location::current(
 
 TRIPTYCH_UNWATCHED inline void __syncwarp(std::uint32_t mask = ~0U,
                                           Location where = Location::current()) {
-  exchange(mask, 0, where);
+  exchange(mask, 0, where, WarpWork::Synchronise);
 }
 
 /// Value of lane `source` of the caller's segment of `width` lanes.

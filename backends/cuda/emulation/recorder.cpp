@@ -5,15 +5,17 @@
 #include <bit>
 #include <utility>
 
+#include "backends/cuda/emulation/access_order.h"
+#include "backends/cuda/emulation/global_history.h"
+#include "backends/cuda/emulation/global_shadow.h"
+#include "backends/cuda/emulation/lockstep.h"
 #include "backends/cuda/emulation/request_watcher.h"
+#include "backends/cuda/emulation/shared_shadow.h"
 
 namespace triptych::cuda::emulation {
 namespace {
 
-/// Visits of a site that may wait for lanes before it is looked which are complete.
-constexpr std::size_t kMostOpen = 8192;
-/// Visits by which a lane may be ahead of the others: with more it is counted alone.
-constexpr std::size_t kFarAhead = 1U << 18;
+constexpr std::size_t kKnownPieces = 1024;
 
 thread_local Recorder* current_recorder = nullptr;
 
@@ -22,60 +24,88 @@ std::uint32_t all_lanes(unsigned count) { return count == kWarp ? ~0U : (1U << c
 
 }  // namespace
 
-Recorder::Recorder(GlobalShadow* global, bool takes_turns)
-    : takes_turns_(takes_turns), buckets_(1024) {
+struct Recorder::Warp {
+  Lockstep lockstep;
+  unsigned lanes = 0;
+};
+
+/// Counts what a warp issues.
+class Recorder::Counting : public IssueObserver {
+ public:
+  Counting(Recorder& recorder, unsigned warp) : recorder_(recorder), warp_(warp) {}
+
+  void requested(std::uint32_t site, const Request& request) override {
+    recorder_.count(recorder_.sites_[site], warp_, request);
+  }
+  void passed(std::uint32_t pass, std::uint32_t mask) override {
+    auto& counters = recorder_.passes_[pass].counters;
+    ++counters.warps;
+    counters.lanes += static_cast<unsigned>(std::popcount(mask));
+    counters.divergent += mask == all_lanes(recorder_.warps_[warp_]->lanes) ? 0 : 1;
+  }
+
+ private:
+  Recorder& recorder_;
+  unsigned warp_;
+};
+
+Recorder::Recorder(GlobalShadow* global)
+    : buckets_(1024), known_pieces_(kKnownPieces), order_(std::make_unique<AccessOrder>()) {
   if (global == nullptr) return;
   shadow_ = std::make_unique<SharedShadow>();
   global_ = std::make_unique<GlobalWindow>(*global);
   history_ = std::make_unique<GlobalHistory>();
 }
 
+Recorder::~Recorder() = default;
+
 Recorder& Recorder::current() { return *current_recorder; }
 
 void Recorder::begin_block(unsigned threads) {
   current_recorder = this;
   threads_ = threads;
-  warps_.resize((threads + kWarp - 1) / kWarp);
-  for (std::size_t w = 0; w < warps_.size(); ++w) {
-    warps_[w].ended = 0;
-    warps_[w].lanes = std::min(kWarp, threads - static_cast<unsigned>(w) * kWarp);
+  const auto count = (threads + kWarp - 1) / kWarp;
+  while (warps_.size() < count) warps_.push_back(std::make_unique<Warp>());
+  for (unsigned w = 0; w < count; ++w) {
+    warps_[w]->lanes = std::min(kWarp, threads - w * kWarp);
+    warps_[w]->lockstep.begin(all_lanes(warps_[w]->lanes));
   }
-  order_.begin_block(threads);
+  order_->begin_block(threads);
   if (shadow_) shadow_->begin_block();
 }
 
 void Recorder::end_block() {
   ++counters_.blocks;
   counters_.threads += threads_;
-  for (auto& warp : warps_) close(warp);
 }
 
 void Recorder::thread_ended(unsigned thread) {
-  Warp& warp = warps_[thread / kWarp];
-  warp.ended |= 1U << thread % kWarp;
-  if (warp.ended == all_lanes(warp.lanes)) close(warp);
+  auto& lockstep = warps_[thread / kWarp]->lockstep;
+  lockstep.end(thread % kWarp);
+  if (lockstep.running() == 0) close(thread / kWarp);
 }
 
 void Recorder::barrier_passed(const Location&) {
   ++counters_.barriers;
-  for (auto& warp : warps_) close(warp);
-  order_.barrier_passed();
+  for (unsigned warp = 0; warp * kWarp < threads_; ++warp) close(warp);
+  order_->barrier_passed();
 }
 
 void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
   if (work == WarpWork::Multiply) ++counters_.matrix_products;
-  if (work != WarpWork::Exchange) return;  // these order no accesses
-  ++counters_.warp_operations;
-  if (mask == all_lanes(warps_[warp].lanes) || mask == ~0U) order_.warp_met(warp);
+  if (work == WarpWork::Exchange || work == WarpWork::Synchronise) ++counters_.warp_operations;
+  if (work == WarpWork::Synchronise) order_->warp_synchronised(warp, mask);
+  Counting counting(*this, warp);
+  warps_[warp]->lockstep.meet(mask, counting);
 }
 
-std::size_t Recorder::site_of(Space space, Access access, const Location& where) {
+std::uint32_t Recorder::site_of(Space space, Access access, const Location& where) {
   const auto key =
       LocationHash()(where) + static_cast<unsigned>(space) * 4 + static_cast<unsigned>(access);
   for (auto bucket = key % buckets_.size();; bucket = (bucket + 1) % buckets_.size()) {
     if (buckets_[bucket] == 0) {
       sites_.push_back({where, space, access, {}});
-      buckets_[bucket] = sites_.size();
+      buckets_[bucket] = static_cast<std::uint32_t>(sites_.size());
       if (2 * sites_.size() > buckets_.size()) {
         // A kernel has some dozens of sites: grow once in a lifetime, by the same search.
         buckets_.assign(2 * buckets_.size(), 0);
@@ -85,7 +115,7 @@ std::size_t Recorder::site_of(Space space, Access access, const Location& where)
           sites_[site_of(entry.space, entry.access, entry.where)].counters = entry.counters;
         }
       }
-      return sites_.size() - 1;
+      return static_cast<std::uint32_t>(sites_.size() - 1);
     }
     const SiteEntry& entry = sites_[buckets_[bucket] - 1];
     if (entry.where == where && entry.space == space && entry.access == access) {
@@ -94,131 +124,137 @@ std::size_t Recorder::site_of(Space space, Access access, const Location& where)
   }
 }
 
-template <class Visit, class Count>
-Visit& Recorder::visit(Warp& warp, OpenSite<Visit>& site, unsigned lane, const Count& count_first) {
-  if (takes_turns_ && site.visits.size() >= kMostOpen && site.done[lane] % kMostOpen == 0) {
-    auto first = ~std::uint32_t{0};
-    for (auto rest = all_lanes(warp.lanes) & ~warp.ended; rest != 0; rest &= rest - 1) {
-      first = std::min(first, site.done[static_cast<unsigned>(std::countr_zero(rest))]);
-    }
-    auto complete = first > site.counted ? first - site.counted : 0;
-    if (site.visits.size() > kFarAhead) complete = std::max(complete, std::uint32_t{kMostOpen});
-    complete = std::min(complete, static_cast<std::uint32_t>(site.visits.size()));
-    count_first(std::span(site.visits).first(complete));
-    site.visits.erase(site.visits.begin(), site.visits.begin() + complete);
-    site.counted += complete;
-  }
-  const auto visit = site.done[lane]++;
-  const auto at = visit >= site.counted ? visit - site.counted : 0;
-  if (site.visits.size() <= at) site.visits.emplace_back();
-  return site.visits[at];
-}
-
-void Recorder::access(Space space, Access access, const void* address, unsigned bytes,
-                      const Location& where, bool relaxed) {
+void Recorder::access(Space space, const Manner& manner, const void* address, unsigned bytes,
+                      const Location& where) {
+  const OutsideKernel outside;
   Block& block = Block::current();
   const auto thread = block.thread();
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  block.step(where, access == Access::Store ? 0 : at);
-  if (space == Space::Shared) check(access, address, bytes, where, relaxed);
-  if (space == Space::Global && global_) {
-    global_->access(access, at, bytes, where, relaxed);
-    history_->access(order_, access, at, bytes, where, relaxed);
+  block.step(where, manner.access == Access::Store ? 0 : at);
+  if (shadow_) watch(space, manner, address, bytes, where);
+  const auto site = site_of(space, manner.access, where);
+  warps_[thread / kWarp]->lockstep.access(thread % kWarp, site, at, bytes);
+}
+
+void Recorder::written(Space space, const void* address, unsigned bytes, const Location& where) {
+  watch(space, {Access::Atomic, Strength::Atomic, true}, address, bytes, where);
+}
+
+/// Looks for faults.
+void Recorder::watch(Space space, const Manner& manner, const void* address, unsigned bytes,
+                     const Location& where) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const bool relaxed = manner.strength != Strength::Plain;
+  if (space == Space::Shared) check(manner, address, bytes, where);
+  if (space == Space::Global) {
+    global_->access(manner.access, at, bytes, where, relaxed);
+    history_->access(*order_, manner, at, bytes, where);
   }
-  const auto site = site_of(space, access, where);
-  Warp& warp = warps_[thread / kWarp];
-  if (warp.sites.size() <= site) warp.sites.resize(site + 1);
-  Request& request =
-      visit(warp, warp.sites[site], thread % kWarp,
-            [&](std::span<const Request> complete) { count(sites_[site], warp, complete); });
-  request.mask |= 1U << thread % kWarp;
-  request.bytes = bytes;
-  request.addresses[thread % kWarp] = at;
+  if (!relaxed) return;
+  order_->relaxed_access(Block::current().thread(), at, manner.access != Access::Store,
+                         manner.writes);
 }
 
-void Recorder::fence(const Location& where) {
+void Recorder::fence(const Location& where, bool for_all_blocks) {
+  const OutsideKernel outside;
   Block::current().pass(where);
-  if (global_) global_->fence();
+  order_->fence(Block::current().thread());
+  if (global_ && for_all_blocks) global_->fence();
 }
 
-void Recorder::pass(const Location& where) {
-  Block& block = Block::current();
-  block.pass(where);
-  const auto [found, is_new] = pass_numbers_.try_emplace(where, passes_.size());
-  if (is_new) passes_.push_back({where, {}});
-  const auto number = found->second;
-  const auto thread = block.thread();
-  Warp& warp = warps_[thread / kWarp];
-  if (warp.passes.size() <= number) warp.passes.resize(number + 1);
-  visit(warp, warp.passes[number], thread % kWarp, [&](std::span<const std::uint32_t> complete) {
-    count(passes_[number], complete, warp.lanes);
-  }) |= 1U << thread % kWarp;
+std::uint64_t piece_of_code(const void* pc, const void* frame, const void* caller) {
+  const auto stack = Block::current().stack();
+  const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
+                     reinterpret_cast<std::uintptr_t>(frame);
+  const auto at = (reinterpret_cast<std::uintptr_t>(caller) ^ depth << 48) * 0xBF58476D1CE4E5B9U;
+  return (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
+}
+
+/// What is known of the piece; its node is new where it was never seen.
+Recorder::Piece& Recorder::piece_of(std::uint64_t key) {
+  Piece& known = known_pieces_[key >> 54];
+  if (known.key == key && known.node != 0) return known;
+  const auto [found, is_new] = pieces_.try_emplace(key);
+  if (is_new) {
+    found->second.key = key;
+    found->second.node = ControlFlow::kFirst + static_cast<std::uint32_t>(pieces_.size()) - 1;
+  }
+  known = found->second;
+  return known;
+}
+
+void Recorder::begin_piece(const Piece& piece) {
+  const auto thread = Block::current().thread();
+  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass);
+  if (warps_[thread / kWarp]->lockstep.is_long(thread % kWarp)) advance(thread);
+}
+
+void Recorder::pass(std::uint64_t piece) {
+  const OutsideKernel outside;
+  begin_piece(piece_of(piece));
+}
+
+void Recorder::pass(std::uint64_t piece, const Location& where, bool is_counted) {
+  Block::current().pass(where);
+  Piece& known = piece_of(piece);
+  if (is_counted && known.pass == Lockstep::kNoPass) {
+    const auto number = static_cast<std::uint32_t>(passes_.size());
+    const auto [found, is_new] = pass_numbers_.try_emplace(where, number);
+    if (is_new) passes_.push_back({where, {}});
+    known.pass = pieces_[piece].pass = found->second;
+  }
+  begin_piece(known);
+}
+
+void Recorder::advance(unsigned thread) {
+  Counting counting(*this, thread / kWarp);
+  warps_[thread / kWarp]->lockstep.advance(counting);
+}
+
+void Recorder::close(unsigned warp) {
+  Counting counting(*this, warp);
+  warps_[warp]->lockstep.close(counting);
 }
 
 void Recorder::read_by_copy(const void* address, std::size_t bytes, const Location& where) {
+  const OutsideKernel outside;
   if (!global_) return;
   global_->access(Access::Load, reinterpret_cast<std::uintptr_t>(address), bytes, where, false);
 }
 
 void Recorder::land(const void* address, unsigned bytes, const Location& where) {
-  check(Access::Store, address, bytes, where, false);
+  const OutsideKernel outside;
+  check(plain(Access::Store), address, bytes, where);
 }
 
-void Recorder::check(Access access, const void* address, unsigned bytes, const Location& where,
-                     bool relaxed) {
+void Recorder::check(const Manner& manner, const void* address, unsigned bytes,
+                     const Location& where) {
   if (!shadow_) return;
   const auto offset = static_cast<const std::byte*>(address) - Block::current().shared().data();
-  shadow_->access(order_, access, static_cast<std::size_t>(offset), bytes, where, relaxed);
+  shadow_->access(*order_, manner, static_cast<std::size_t>(offset), bytes, where);
 }
 
-void Recorder::tell(const SiteEntry& entry, const Warp& warp, Request request) const {
+void Recorder::tell(const SiteEntry& entry, unsigned warp, Request request) const {
   if (entry.space == Space::Shared) {
     const auto begin = reinterpret_cast<std::uintptr_t>(Block::current().shared().data());
     for (auto& address : request.addresses) address -= begin;
   }
-  const auto number = static_cast<unsigned>(&warp - warps_.data());
-  watcher_->asked({entry.where, entry.space, entry.access, blockIdx, number}, request);
+  watcher_->asked({entry.where, entry.space, entry.access, blockIdx, warp}, request);
 }
 
-void Recorder::count(SiteEntry& entry, const Warp& warp, std::span<const Request> requests) {
-  for (const Request& request : requests) {
-    if (watcher_ != nullptr) tell(entry, warp, request);
-    const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
-    entry.counters.lanes += lanes;
-    entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
-    if (entry.space == Space::Global) {
-      entry.counters.sectors += count_sectors(request);
-      entry.counters.distinct_bytes += count_distinct_bytes(request);
-    }
-    if (entry.space == Space::Shared) {
-      entry.counters.wavefronts += count_wavefronts(request, entry.access);
-    }
+void Recorder::count(SiteEntry& entry, unsigned warp, const Request& request) {
+  if (watcher_ != nullptr) tell(entry, warp, request);
+  const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
+  ++entry.counters.requests;
+  entry.counters.lanes += lanes;
+  entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
+  if (entry.space == Space::Global) {
+    entry.counters.sectors += count_sectors(request);
+    entry.counters.distinct_bytes += count_distinct_bytes(request);
   }
-  entry.counters.requests += requests.size();
-}
-
-void Recorder::count(PassEntry& entry, std::span<const std::uint32_t> masks, unsigned lanes) {
-  for (const auto mask : masks) {
-    entry.counters.lanes += static_cast<unsigned>(std::popcount(mask));
-    entry.counters.divergent += mask == all_lanes(lanes) ? 0 : 1;
+  if (entry.space == Space::Shared) {
+    entry.counters.wavefronts += count_wavefronts(request, entry.access);
   }
-  entry.counters.warps += masks.size();
-}
-
-void Recorder::close(Warp& warp) {
-  const auto close_all = [](auto& sites, const auto& count_visits) {
-    for (std::size_t i = 0; i < sites.size(); ++i) {
-      auto& site = sites[i];
-      if (site.visits.empty() && site.counted == 0) continue;
-      count_visits(i, site.visits);
-      site.visits.clear();
-      site.counted = 0;
-      site.done.fill(0);
-    }
-  };
-  close_all(warp.sites, [&](std::size_t i, const auto& visits) { count(sites_[i], warp, visits); });
-  close_all(warp.passes,
-            [&](std::size_t i, const auto& visits) { count(passes_[i], visits, warp.lanes); });
 }
 
 KernelCounters Recorder::take() {

@@ -5,26 +5,28 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/emulation/access_order.h"
 #include "backends/cuda/emulation/block.h"
 #include "backends/cuda/emulation/counters.h"
-#include "backends/cuda/emulation/global_history.h"
-#include "backends/cuda/emulation/global_shadow.h"
-#include "backends/cuda/emulation/shared_shadow.h"
 
 namespace triptych::cuda::emulation {
 
+class AccessOrder;
+class GlobalHistory;
+class GlobalShadow;
+class GlobalWindow;
 class RequestWatcher;
+class SharedShadow;
 
 class Recorder : public BlockObserver {
  public:
-  /// Checks accesses where there is a shadow of global memory. With `takes_turns` lanes of a warp
-  /// stay near each other (Schedule::turn), and requests that they have passed are counted at once.
-  explicit Recorder(GlobalShadow* global, bool takes_turns = false);
+  /// Checks accesses where there is a shadow of global memory.
+  explicit Recorder(GlobalShadow* global);
+  ~Recorder() override;
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
 
   /// Tells `watcher` of every request from now on; nullptr: of none.
   void tell(RequestWatcher* watcher) { watcher_ = watcher; }
@@ -32,12 +34,19 @@ class Recorder : public BlockObserver {
   /// The recorder of the thread that runs now.
   static Recorder& current();
 
-  void access(Space space, Access access, const void* address, unsigned bytes,
-              const Location& where, bool relaxed = false);
-  /// The running thread fences global memory.
-  void fence(const Location& where);
-  /// The running thread passes a place at which its warp may have parted.
-  void pass(const Location& where);
+  static Manner plain(Access access) { return {access, Strength::Plain, access != Access::Load}; }
+
+  void access(Space space, const Manner& manner, const void* address, unsigned bytes,
+              const Location& where);
+  /// The last access, an atomic operation, writes.
+  void written(Space space, const void* address, unsigned bytes, const Location& where);
+  /// The running thread fences memory: for its block, or for all of them.
+  void fence(const Location& where, bool for_all_blocks);
+  /// The running thread begins a piece of straight code (piece_of_code). With `is_counted` the
+  /// piece is one of those that counters tell of.
+  void pass(std::uint64_t piece, const Location& where, bool is_counted);
+  /// The same without a place in the source.
+  void pass(std::uint64_t piece);
   /// A store to shared memory that was counted when it was asked for, and happens now.
   void land(const void* address, unsigned bytes, const Location& where);
 
@@ -64,13 +73,6 @@ class Recorder : public BlockObserver {
     Access access;
     AccessCounters counters;
   };
-  /// The visits of one warp to one site that may still gain lanes: requests, or masks of lanes.
-  template <class Visit>
-  struct OpenSite {
-    std::vector<Visit> visits;
-    std::uint32_t counted = 0;                ///< visits before these, since the last barrier
-    std::array<std::uint32_t, kWarp> done{};  ///< by lane: how often it has been here
-  };
   struct LocationHash {
     std::size_t operator()(const Location& at) const {
       return at.line() * 2654435761U + at.column() * 40503U + at.part() * 7919U;
@@ -80,37 +82,44 @@ class Recorder : public BlockObserver {
     Location where;
     PassCounters counters;
   };
-  struct Warp {
-    std::vector<OpenSite<Request>> sites;
-    std::vector<OpenSite<std::uint32_t>> passes;
-    unsigned lanes = 0;
-    std::uint32_t ended = 0;  ///< lanes
+  /// A piece of code as Lockstep knows it.
+  struct Piece {
+    std::uint64_t key = 0;
+    std::uint32_t node = 0;    ///< 0: not known yet
+    std::uint32_t pass = ~0U;  ///< number of its counters
   };
+  struct Warp;
+  class Counting;
 
-  std::size_t site_of(Space space, Access access, const Location& where);
-  void check(Access access, const void* address, unsigned bytes, const Location& where,
-             bool relaxed);
-  void close(Warp& warp);
-  void count(SiteEntry& entry, const Warp& warp, std::span<const Request> requests);
-  void tell(const SiteEntry& entry, const Warp& warp, Request request) const;
-  void count(PassEntry& entry, std::span<const std::uint32_t> masks, unsigned lanes);
-  /// The visit of this lane; those that all lanes have passed go to count_first before.
-  template <class Visit, class Count>
-  Visit& visit(Warp& warp, OpenSite<Visit>& site, unsigned lane, const Count& count_first);
+  std::uint32_t site_of(Space space, Access access, const Location& where);
+  void watch(Space space, const Manner& manner, const void* address, unsigned bytes,
+             const Location& where);
+  void check(const Manner& manner, const void* address, unsigned bytes, const Location& where);
+  Piece& piece_of(std::uint64_t key);
+  void begin_piece(const Piece& piece);
+  void advance(unsigned thread);
+  void close(unsigned warp);
+  void count(SiteEntry& entry, unsigned warp, const Request& request);
+  void tell(const SiteEntry& entry, unsigned warp, Request request) const;
 
-  bool takes_turns_;
   RequestWatcher* watcher_ = nullptr;
   std::vector<SiteEntry> sites_;
-  std::vector<std::size_t> buckets_;  ///< hash table of indices into sites_, plus 1
+  std::vector<std::uint32_t> buckets_;  ///< hash table of indices into sites_, plus 1
   std::vector<PassEntry> passes_;
-  std::unordered_map<Location, std::size_t, LocationHash> pass_numbers_;
-  std::vector<Warp> warps_;
+  std::unordered_map<Location, std::uint32_t, LocationHash> pass_numbers_;
+  std::vector<Piece> known_pieces_;  ///< by a part of the key
+  std::unordered_map<std::uint64_t, Piece> pieces_;
+  std::vector<std::unique_ptr<Warp>> warps_;
   unsigned threads_ = 0;
   KernelCounters counters_;
-  AccessOrder order_;
+  std::unique_ptr<AccessOrder> order_;
   std::unique_ptr<SharedShadow> shadow_;
   std::unique_ptr<GlobalWindow> global_;
   std::unique_ptr<GlobalHistory> history_;
 };
+
+/// The key of a piece of code: where it begins, in which frame of the running thread's stack, and
+/// where that function was called.
+std::uint64_t piece_of_code(const void* pc, const void* frame, const void* caller);
 
 }  // namespace triptych::cuda::emulation

@@ -8,8 +8,8 @@
 
 namespace triptych::cuda::emulation {
 
-void SharedShadow::access(const AccessOrder& order, Access access, std::size_t offset,
-                          unsigned bytes, const Location& where, bool relaxed) {
+void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t offset,
+                          unsigned bytes, const Location& where) {
   Block& block = Block::current();
   if (offset + bytes > block.shared().size()) {
     block.fail(FaultKind::OutOfBounds, where,
@@ -19,21 +19,19 @@ void SharedShadow::access(const AccessOrder& order, Access access, std::size_t o
     return block.describe(reinterpret_cast<std::uintptr_t>(block.shared().data() + at),
                           fmt::format("byte {} of shared memory", at));
   };
-  const auto now = order.now(block.thread(), where.line(), relaxed);
+  const auto thread = block.thread();
+  const auto now = order.now(thread, where.line(), manner);
   for (Byte* byte = &bytes_[offset]; byte != &bytes_[offset] + bytes; ++byte) {
-    if (access != Access::Store && byte->written_in != block_) {
+    if (manner.access != Access::Store && byte->written_in != block_) {
       block.suspect(FaultKind::Uninitialised, where,
                     fmt::format("{} was not written in this block", name(offset)));
     }
-    if (const auto* other = order.raced(byte->last, access, now); other != nullptr) {
+    if (const auto* other = order.access(byte->last, thread, now); other != nullptr) {
       std::string what;
-      what = fmt::format("another thread {} {} at line {} with no barrier between",
-                         other == &byte->last.write ? "writes" : "reads", name(offset),
-                         static_cast<unsigned>(other->line));
+      what = "another thread " + order.describe(*other, thread, now, name(offset));
       block.fail(FaultKind::Race, where, std::move(what));
     }
-    order.note(byte->last, access, now);
-    if (access != Access::Load) byte->written_in = block_;
+    if (manner.access != Access::Load) byte->written_in = block_;
   }
 }
 

@@ -17,8 +17,8 @@ class SharedShadow {
 
   void begin_block() { ++block_; }
   /// Fails the running thread with OutOfBounds or Race, or suspects it of Uninitialised.
-  void access(const AccessOrder& order, Access access, std::size_t offset, unsigned bytes,
-              const Location& where, bool relaxed);
+  void access(AccessOrder& order, const Manner& manner, std::size_t offset, unsigned bytes,
+              const Location& where);
 
  private:
   struct Byte {

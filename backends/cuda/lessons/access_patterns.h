@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/emulation/counters.h"
 #include "backends/cuda/emulation/grid.h"
 
 namespace triptych::cuda::counted {

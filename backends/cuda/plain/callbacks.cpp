@@ -16,17 +16,15 @@ inline void touch(Touch how, const void* address, std::size_t bytes, const void*
   if (services != nullptr) services->touch(how, address, bytes, pc);
 }
 
-/// An access of so many bytes, in pieces of at most `most` that a GPU has instructions for.
+/// An access of a type whose alignment may be smaller than its size.
 inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
                          const void* pc) {
-  const auto piece_of = [&](std::size_t limit) {
-    const auto lowest = bytes & (~bytes + 1);
-    return lowest < limit ? lowest : limit;
-  };
-  const auto piece = piece_of(most);
-  for (std::size_t at = 0; at < bytes; at += piece) {
-    touch(how, static_cast<const char*>(address) + at, piece, pc);
-  }
+  if (services != nullptr) services->touch_pieces(how, address, bytes, most, pc);
+}
+
+/// What a range is of at most: one of 8 or 16 bytes is a type with an alignment below 8.
+constexpr std::size_t most_of_range(std::size_t bytes) {
+  return bytes == 8 || bytes == 16 ? 4 : bytes == 4 ? 2 : 16;
 }
 
 }  // namespace
@@ -48,21 +46,27 @@ void __tsan_init() {}
 
 #define TRIPTYCH_TOUCH(name, how, bytes) \
   void name(void* address) { plain::touch(how, address, bytes, __builtin_return_address(0)); }
-// An address that the type does not promise to be a multiple of its size.
+// Accesses of a type that is less aligned than it is large, or may be.
+#define TRIPTYCH_TYPE(name, how, bytes)                                           \
+  void name(void* address) {                                                      \
+    plain::touch_pieces(how, address, bytes, bytes, __builtin_return_address(0)); \
+  }
 #define TRIPTYCH_UNALIGNED(name, how, bytes)                                          \
   void name(void* address) {                                                          \
     plain::touch_pieces(how, address, bytes, bytes / 2, __builtin_return_address(0)); \
   }
-#define TRIPTYCH_SIZES(define, prefix, read, write)                                         \
-  define(prefix##read##2, Touch::Load, 2) define(prefix##write##2, Touch::Store, 2)         \
-      define(prefix##read##4, Touch::Load, 4) define(prefix##write##4, Touch::Store, 4)     \
-          define(prefix##read##8, Touch::Load, 8) define(prefix##write##8, Touch::Store, 8) \
-              define(prefix##read##16, Touch::Load, 16)                                     \
-                  define(prefix##write##16, Touch::Store, 16)
+#define TRIPTYCH_SIZES(define, prefix, read, write)                                     \
+  define(prefix##read##2, Touch::Load, 2) define(prefix##write##2, Touch::Store, 2)     \
+      define(prefix##read##4, Touch::Load, 4) define(prefix##write##4, Touch::Store, 4) \
+          define(prefix##read##8, Touch::Load, 8) define(prefix##write##8, Touch::Store, 8)
 TRIPTYCH_TOUCH(__tsan_read1, Touch::Load, 1)
 TRIPTYCH_TOUCH(__tsan_write1, Touch::Store, 1)
 TRIPTYCH_SIZES(TRIPTYCH_TOUCH, __tsan_, read, write)
+TRIPTYCH_TYPE(__tsan_read16, Touch::Load, 16)
+TRIPTYCH_TYPE(__tsan_write16, Touch::Store, 16)
 TRIPTYCH_SIZES(TRIPTYCH_UNALIGNED, __tsan_unaligned_, read, write)
+TRIPTYCH_UNALIGNED(__tsan_unaligned_read16, Touch::Load, 16)
+TRIPTYCH_UNALIGNED(__tsan_unaligned_write16, Touch::Store, 16)
 #define TRIPTYCH_VOLATILE(bytes)                                          \
   TRIPTYCH_TOUCH(__tsan_volatile_read##bytes, Touch::VolatileLoad, bytes) \
   TRIPTYCH_TOUCH(__tsan_volatile_write##bytes, Touch::VolatileStore, bytes)
@@ -73,14 +77,18 @@ TRIPTYCH_VOLATILE(8)
 TRIPTYCH_VOLATILE(16)
 
 void __tsan_read_range(void* address, std::size_t bytes) {
-  plain::touch_pieces(Touch::Load, address, bytes, 16, __builtin_return_address(0));
+  plain::touch_pieces(Touch::Load, address, bytes, plain::most_of_range(bytes),
+                      __builtin_return_address(0));
 }
 void __tsan_write_range(void* address, std::size_t bytes) {
-  plain::touch_pieces(Touch::Store, address, bytes, 16, __builtin_return_address(0));
+  plain::touch_pieces(Touch::Store, address, bytes, plain::most_of_range(bytes),
+                      __builtin_return_address(0));
 }
 
 void __sanitizer_cov_trace_pc() {
-  if (services != nullptr) services->pass(__builtin_return_address(0));
+  if (services == nullptr) return;
+  services->pass(__builtin_return_address(0), __builtin_frame_address(0),
+                 __builtin_return_address(1));
 }
 
 /// As libubsan has them.

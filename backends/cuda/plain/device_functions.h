@@ -36,8 +36,9 @@ struct WordOf<2> {
 
 /// Replaces *at by change(*at) as one operation; returns what it was.
 template <class T, class Change>
-TRIPTYCH_UNWATCHED T atomically(T* at, const Location& where, const Change& change) {
-  touch(Touch::Atomic, at, where);
+TRIPTYCH_UNWATCHED T atomically(T* at, const Location& where, const Change& change,
+                                Touch how = Touch::Atomic) {
+  touch(how, at, where);
   using Word = typename WordOf<sizeof(T)>::Type;
   auto* word = reinterpret_cast<Word*>(at);
   Word before = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -81,8 +82,12 @@ template <class T>
 TRIPTYCH_UNWATCHED T
 atomicCAS(T* at, triptych::cuda::plain::Same<T> expected, triptych::cuda::plain::Same<T> v,
           triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
-  return triptych::cuda::plain::atomically(
-      at, where, [=] TRIPTYCH_UNWATCHED(T old) { return old == expected ? v : old; });
+  using triptych::cuda::plain::Touch;
+  const T before = triptych::cuda::plain::atomically(
+      at, where, [=] TRIPTYCH_UNWATCHED(T old) { return old == expected ? v : old; },
+      Touch::AtomicRead);
+  if (before == expected) triptych::cuda::plain::touch(Touch::AtomicWrite, at, where);
+  return before;
 }
 
 #define TRIPTYCH_LOAD(name)                                                                \
@@ -141,13 +146,15 @@ TRIPTYCH_UNWATCHED inline void* fill(void* to, int value, std::size_t bytes,
 }  // namespace triptych::cuda::plain
 TRIPTYCH_UNWATCHED inline void __threadfence(
     triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
-  triptych::cuda::plain::services->fence(where);
+  triptych::cuda::plain::services->fence(where, true);
 }
-/// A block's threads see each other's accesses in any case.
-TRIPTYCH_UNWATCHED inline void __threadfence_block() {}
+TRIPTYCH_UNWATCHED inline void __threadfence_block(
+    triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
+  triptych::cuda::plain::services->fence(where, false);
+}
 TRIPTYCH_UNWATCHED inline void __threadfence_system(
     triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
-  triptych::cuda::plain::services->fence(where);
+  triptych::cuda::plain::services->fence(where, true);
 }
 TRIPTYCH_UNWATCHED inline void __trap(
     triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {

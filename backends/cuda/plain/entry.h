@@ -70,6 +70,7 @@ constexpr Parameter parameter_of() {
     if constexpr (std::is_arithmetic_v<Plain> || requires(Plain v) { v.x; }) {
       parameter.element = kind_of<Number>();
     }
+    if constexpr (std::is_pointer_v<Plain>) parameter.element = ParameterKind::Pointer;
     parameter.element_bytes = sizeof(Number);
     if constexpr (!std::is_void_v<Plain>) parameter.pointee_bytes = sizeof(Plain);
     if constexpr (std::is_void_v<Plain>) parameter.pointee_bytes = 1;

@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "backends/cuda/plain/watch.h"
 #include "core/base/error.h"
@@ -18,6 +19,8 @@ bool is_foreign(std::string_view file) {
   return file.starts_with("/usr/") || file.find("backends/cuda/plain/") != file.npos ||
          file.find("backends/cuda/emulation/") != file.npos;
 }
+
+std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// The variable's own name of "tiled(float const*, int)::tile".
 std::string short_name(const std::string& symbol) {
@@ -55,6 +58,7 @@ void KernelLibrary::read(const ObjectFile& file) {
   if (table != nullptr && count != nullptr) kernels_ = {table, *count};
   read_variables(file);
   read_places(file);
+  read_alignments(file);
 }
 
 void KernelLibrary::read_variables(const ObjectFile& file) {
@@ -99,6 +103,27 @@ void KernelLibrary::read_places(const ObjectFile& file) {
     std::fill(own_row_of_.begin() + static_cast<std::ptrdiff_t>(row.address - begin),
               own_row_of_.begin() + static_cast<std::ptrdiff_t>(next - begin), own);
   }
+}
+
+void KernelLibrary::read_alignments(const ObjectFile& file) {
+  std::istringstream lines{file.text(kAlignments)};
+  std::size_t bytes = 0;
+  unsigned line = 0, column = 0;
+  for (std::string name;
+       lines >> bytes >> line >> column && std::getline(lines >> std::ws, name);) {
+    auto& least = alignments_.try_emplace({name, line, column}, bytes).first->second;
+    least = std::min(least, bytes);
+  }
+}
+
+std::size_t KernelLibrary::piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
+  if (at < row_of_.size() && row_of_[at] != 0) {
+    const auto& row = lines_.rows[row_of_[at] - 1];
+    const auto found = alignments_.find({last_name(lines_.files[row.file]), row.line, row.column});
+    if (found != alignments_.end()) most = std::min(most, found->second);
+  }
+  return std::min(most, bytes & (~bytes + 1));
 }
 
 std::byte* KernelLibrary::shared_memory() const {

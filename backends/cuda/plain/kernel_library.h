@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "backends/cuda/plain/object_file.h"
@@ -21,6 +23,10 @@ namespace triptych::cuda::plain {
 inline constexpr const char* kDynamicShared = "triptych_dynamic_shared";
 /// Bytes that are kept for it.
 inline constexpr std::size_t kMostDynamicBytes = 227 * 1024;
+
+/// Section that lists types' alignments: a line "4 12 7 my.cu" for 4 bytes at line 12, column 7 of
+/// a file of this name.
+inline constexpr const char* kAlignments = ".triptych_alignments";
 
 /// An array of `__shared__`, or a variable of the library in global or constant memory.
 struct Variable {
@@ -55,11 +61,15 @@ class KernelLibrary {
   emulation::Location place(const void* pc) const;
   /// True when the call that returns to `pc` stands in a student's source.
   bool is_own(const void* pc) const;
+  /// Bytes of each access of which a copy of so many bytes consists: as the alignment of its type
+  /// allows, which is known by its place, and at most `most`.
+  std::size_t piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const;
 
  private:
   void read(const ObjectFile& file);
   void read_variables(const ObjectFile& file);
   void read_places(const ObjectFile& file);
+  void read_alignments(const ObjectFile& file);
 
   void* handle_ = nullptr;
   std::uintptr_t base_ = 0;
@@ -72,6 +82,8 @@ class KernelLibrary {
   std::uintptr_t code_ = 0;  ///< where it begins
   /// By byte of the code, rows of lines_ and 1: its own, and the last one of a student's source.
   std::vector<std::uint32_t> row_of_, own_row_of_;
+  /// Least alignment of the types that are accessed at a place: name of the file, line, column.
+  std::map<std::tuple<std::string, unsigned, unsigned>, std::size_t> alignments_;
 };
 
 }  // namespace triptych::cuda::plain

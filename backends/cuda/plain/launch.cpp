@@ -16,7 +16,7 @@ namespace triptych::cuda::plain {
 namespace {
 
 /// Steps after which a thread lets the others of its block go on.
-constexpr std::uint64_t kTurn = 4096;
+constexpr std::uint64_t kTurn = 1024;
 
 /// Where arrays are put: each in its own piece of the address space, larger than what a 32-bit
 /// index of 16-byte elements spans.
@@ -54,10 +54,12 @@ DeviceMemory::~DeviceMemory() {
 DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(other.size_), mapped_(other.mapped_) {}
 
-KernelCounters run(const KernelLibrary& library, const Launch& launch) {
+LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   const Watch watch(library, launch.arrays, launch.shape.shared_bytes);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
-  stream.follow({.most_steps = launch.most_steps, .turn = kTurn});
+  stream.follow({.most_steps = launch.most_steps,
+                 .turn = kTurn,
+                 .barriers_skip_ended = launch.barriers_skip_ended});
   const SignalGuard guard;
   tbb::task_arena arena(launch.threads);
   arena.execute([&] {
@@ -70,7 +72,7 @@ KernelCounters run(const KernelLibrary& library, const Launch& launch) {
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy =
       occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);
-  return counters;
+  return {std::move(counters), stream.skipped()};
 }
 
 }  // namespace triptych::cuda::plain

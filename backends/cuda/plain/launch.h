@@ -38,10 +38,16 @@ struct Launch {
   std::vector<void*> arguments;  ///< each points at the value of a parameter
   int threads = 1;               ///< of this processor; with one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
+  bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
+};
+
+struct LaunchResult {
+  KernelCounters counters;
+  emulation::SkippedThreads skipped;
 };
 
 /// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault
 /// for the first fault, InvalidArgument for a shape that no GPU takes. One launch at a time.
-KernelCounters run(const KernelLibrary& library, const Launch& launch);
+LaunchResult run(const KernelLibrary& library, const Launch& launch);
 
 }  // namespace triptych::cuda::plain

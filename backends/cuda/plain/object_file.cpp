@@ -158,6 +158,13 @@ LineTable ObjectFile::lines() const {
   return section == sections_.end() ? LineTable() : read_line_programs(content(*section));
 }
 
+std::string ObjectFile::text(std::string_view section) const {
+  const auto found = std::ranges::find(sections_, section, &Section::name);
+  if (found == sections_.end()) return {};
+  const auto bytes = content(*found);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 std::string demangle(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(

@@ -11,10 +11,18 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 2;
+inline constexpr unsigned kServicesVersion = 3;
 
 /// How a kernel touches memory.
-enum class Touch : std::uint8_t { Load, Store, VolatileLoad, VolatileStore, Atomic };
+enum class Touch : std::uint8_t {
+  Load,
+  Store,
+  VolatileLoad,
+  VolatileStore,
+  Atomic,
+  AtomicRead,   ///< an atomic operation that may write nothing
+  AtomicWrite,  ///< and the part of it that writes, directly behind it
+};
 
 /// Indices of the running thread.
 struct Indices {
@@ -27,8 +35,12 @@ struct Services {
   void (*touch)(Touch, const void* address, std::size_t bytes, const void* pc);
   /// The same of a function that knows its place.
   void (*touch_at)(Touch, const void* address, std::size_t bytes, const emulation::Location&);
-  /// A place at which the lanes of a warp may have parted.
-  void (*pass)(const void* pc);
+  /// The same of one that is as wide as a type, whose alignment the program looks up: at most
+  /// `most` bytes.
+  void (*touch_pieces)(Touch, const void* address, std::size_t bytes, std::size_t most,
+                       const void* pc);
+  /// A piece of straight code begins at `pc`, in a function with this frame that `caller` called.
+  void (*pass)(const void* pc, const void* frame, const void* caller);
   /// An index beyond an array's bounds.
   void (*beyond)(const void* pc, const char* array, std::int64_t index);
   void (*fail)(const char* what, const emulation::Location&);
@@ -40,7 +52,7 @@ struct Services {
   std::uint64_t (*exchanged)(std::uint32_t mask, unsigned lane, const emulation::Location&);
   unsigned (*lane_index)();
   Indices (*indices)();
-  void (*fence)(const emulation::Location&);
+  void (*fence)(const emulation::Location&, bool for_all_blocks);
 };
 
 enum class ParameterKind : std::uint8_t { Pointer, Bool, Signed, Unsigned, Floating, Other };

@@ -36,7 +36,15 @@ Access access_of(Touch how) {
   }
 }
 
-bool is_relaxed(Touch how) { return how != Touch::Load && how != Touch::Store; }
+emulation::Manner manner_of(Touch how) {
+  using emulation::Strength;
+  const auto access = access_of(how);
+  const bool is_plain = how == Touch::Load || how == Touch::Store;
+  const auto strength = is_plain                   ? Strength::Plain
+                        : access == Access::Atomic ? Strength::Atomic
+                                                   : Strength::Volatile;
+  return {access, strength, access != Access::Load && how != Touch::AtomicRead};
+}
 
 const char* verb(Touch how) {
   const auto access = access_of(how);
@@ -44,8 +52,9 @@ const char* verb(Touch how) {
 }
 
 void record(Space space, Touch how, const void* address, std::size_t bytes, const Location& where) {
-  Recorder::current().access(space, access_of(how), address, static_cast<unsigned>(bytes), where,
-                             is_relaxed(how));
+  const auto size = static_cast<unsigned>(bytes);
+  if (how == Touch::AtomicWrite) return Recorder::current().written(space, address, size, where);
+  Recorder::current().access(space, manner_of(how), address, size, where);
 }
 
 const Variable* variable_at(std::span<const Variable> variables, std::uint64_t address) {
@@ -70,6 +79,7 @@ Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
 
 void Watch::enter() const {
   current_watch = this;
+  emulation::runs_kernel = false;  // its library reports its pieces by itself
   shared_memory = library_.shared_memory();
   Block::current().lay_shared({shared_memory, library_.fixed_shared_bytes() + dynamic_bytes_});
   Block::current().describe_by([](std::uintptr_t address) { return current_watch->name(address); });
@@ -244,12 +254,21 @@ void touch_at(Touch how, const void* address, std::size_t bytes, const Location&
   if (!on_stack(at)) current_watch->access(how, at, bytes, where);
 }
 
-void pass(const void* pc) {
-  if (current_watch->library().is_own(pc)) {
-    Recorder::current().pass(current_watch->library().place(pc));
-  } else {
-    Block::current().pass(Block::current().last_place());
+/// A type's copy, in the pieces that its alignment allows.
+void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
+                  const void* pc) {
+  if (on_stack(reinterpret_cast<std::uintptr_t>(address))) return;
+  const auto piece = current_watch->library().piece_bytes(pc, bytes, most);
+  for (std::size_t at = 0; at < bytes; at += piece) {
+    touch(how, static_cast<const char*>(address) + at, piece, pc);
   }
+}
+
+void pass(const void* pc, const void* frame, const void* caller) {
+  const auto& library = current_watch->library();
+  const bool is_own = library.is_own(pc);
+  Recorder::current().pass(emulation::piece_of_code(pc, frame, caller),
+                           is_own ? library.place(pc) : Block::current().last_place(), is_own);
 }
 
 void beyond(const void* pc, const char* array, std::int64_t index) {
@@ -271,7 +290,9 @@ Indices indices() {
   return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
 }
 
-void fence(const Location& where) { Recorder::current().fence(where); }
+void fence(const Location& where, bool for_all_blocks) {
+  Recorder::current().fence(where, for_all_blocks);
+}
 
 }  // namespace
 
@@ -279,6 +300,7 @@ const Services& watch_services() {
   static const Services services = {
       .touch = touch,
       .touch_at = touch_at,
+      .touch_pieces = touch_pieces,
       .pass = pass,
       .beyond = beyond,
       .fail = fail,

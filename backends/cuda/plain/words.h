@@ -54,6 +54,9 @@ using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize
 
 #include "backends/cuda/plain/device_functions.h"
 
+/// Of the GPU that is emulated. Headers of the C++ library, above, have another meaning of it.
+#define __CUDA_ARCH__ 900
+
 #define memcpy(...) ::triptych::cuda::plain::copy(__VA_ARGS__)
 #define memmove(...) ::triptych::cuda::plain::copy(__VA_ARGS__)
 #define memset(...) ::triptych::cuda::plain::fill(__VA_ARGS__)

@@ -203,18 +203,22 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
           {"block", options.run.block},
           {"contraction", !options.no_contraction},
           {"findings", std::move(findings)},
+          {"warnings", run.warnings},
           {"counters", run.fault ? page::Json() : to_json(table, true).at(0)},
           {"outputs", std::move(outputs)},
           {"comparisons", std::move(compared)}};
 }
 
-void print_fault(const KernelFault& fault) {
+void print_fault(const KernelFault& fault, bool skips_ended) {
   const auto& place = fault.place();
   print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
              place.line, to_string(place.block), to_string(place.thread), place.kernel,
              fault.reason());
   const auto text = line_of_source(place.file, place.line);
   if (!text.empty()) print_text("  {} | {}\n", place.line, text);
+  if (fault.kind() == FaultKind::DivergentBarrier && !skips_ended) {
+    print_text("  with --skip-ended barriers wait only for threads that have not ended\n");
+  }
 }
 
 constexpr std::size_t kShown = 8;
@@ -231,7 +235,7 @@ void print_outputs(const KernelRun& run) {
 }
 
 void print_run(const KernelCommand& options, const KernelRun& run) {
-  if (run.fault) return print_fault(*run.fault);
+  if (run.fault) return print_fault(*run.fault, options.run.skip_ended);
   const auto name = fs::path(options.file).filename().string();
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
   print_counters(runs);
@@ -239,7 +243,8 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
     print_lines(runs);
     print_passes(runs);
   }
-  print_text("\nnothing wrong was found\n");
+  print_text("\n{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
+  for (const auto& warning : run.warnings) print_text("warning: {}\n", warning);
   print_outputs(run);
 }
 
@@ -308,6 +313,7 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   if (!options.expected.empty()) child.add({"--tolerance", fmt::format("{}", options.tolerance)});
   if (options.no_contraction) child.add({"--no-contraction"});
   if (options.brief) child.add({"--brief"});
+  if (request.skip_ended) child.add({"--skip-ended"});
 }
 
 /// The document of the child, with the names that the user gave.
@@ -428,6 +434,8 @@ Command add_run(Command& kernel, Context& context) {
                   "accesses and branches of a thread, after which it counts as endless")
       .check(whole_from(1, std::int64_t{1} << 40))
       .capture_default_str();
+  command.add_flag("--skip-ended", request.skip_ended,
+                   "barriers wait only for threads that have not ended, with a warning");
   command.add_flag("--brief", options->brief, "no table by line of the source");
   add_confine_option(command, options->confine,
                      "compile and run it where it reaches nothing but its arrays");

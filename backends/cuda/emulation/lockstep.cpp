@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/lockstep.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace triptych::cuda::emulation {
+namespace {
+
+/// Steps of a lane after which its warp's instructions are issued.
+constexpr std::size_t kLong = 4096;
+constexpr std::uint32_t kNever = ~0U;  ///< a node
+
+unsigned first_lane(std::uint32_t mask) { return static_cast<unsigned>(std::countr_zero(mask)); }
+
+}  // namespace
+
+void Lockstep::begin(std::uint32_t lanes) {
+  all_ = lanes;
+  ended_ = 0;
+  longest_ = kLong;
+  forget();
+}
+
+/// Begins again, with all lanes that have not ended at one place.
+void Lockstep::forget() {
+  if (has_flow_) flow_.clear();
+  has_flow_ = is_solved_ = false;
+  active_ = running();
+  met_ = 0;
+  for (auto rest = active_; rest != 0; rest &= rest - 1) {
+    Lane& lane = lanes_[first_lane(rest)];
+    lane.steps.clear();
+    lane.at = lane.last_pass = lane.scanned = 0;
+    lane.scanned_node = ControlFlow::kStart;
+    lane.steps.push_back({ControlFlow::kStart, kNoPass, 0});
+  }
+  groups_.clear();
+  if (active_ != 0) groups_.push_back({active_, ControlFlow::kStart, kNever});
+}
+
+void Lockstep::advance(IssueObserver& observer) {
+  is_solved_ = false;
+  run(observer, false);
+  scan(false);
+  std::size_t longest = 0;
+  for (auto rest = active_; rest != 0; rest &= rest - 1) {
+    Lane& lane = lanes_[first_lane(rest)];
+    lane.steps.erase(lane.steps.begin(), lane.steps.begin() + static_cast<std::ptrdiff_t>(lane.at));
+    lane.last_pass -= std::min(lane.last_pass, lane.at);
+    lane.scanned -= lane.at;
+    lane.at = 0;
+    longest = std::max(longest, lane.steps.size());
+  }
+  longest_ = std::max(kLong, 2 * longest);
+}
+
+void Lockstep::close(IssueObserver& observer) {
+  is_solved_ = false;
+  run(observer, true);
+  longest_ = kLong;
+  forget();
+}
+
+void Lockstep::meet(std::uint32_t mask, IssueObserver& observer) {
+  // A lane that met others before it ended may have ended behind this place.
+  const bool all = (running() & ~mask) == 0 && (ended_ & met_) == 0;
+  if (all) return close(observer);
+  met_ |= mask;
+}
+
+std::uint32_t Lockstep::node_of(unsigned lane) const {
+  const auto& at = lanes_[lane];
+  return at.at < at.steps.size() ? static_cast<std::uint32_t>(at.steps[at.at].address)
+                                 : ControlFlow::kEnd;
+}
+
+/// True when it is known where the lanes go behind their piece.
+bool Lockstep::is_known(std::uint32_t mask, bool all) const {
+  if (all) return true;
+  for (auto rest = mask & ~ended_; rest != 0; rest &= rest - 1) {
+    const auto& lane = lanes_[first_lane(rest)];
+    if (lane.at >= lane.last_pass) return false;
+  }
+  return true;
+}
+
+void Lockstep::run(IssueObserver& observer, bool all) {
+  while (!groups_.empty()) {
+    Group& group = groups_.back();
+    if (group.mask == 0 || group.node == group.until || group.node == ControlFlow::kEnd) {
+      leave_group();
+      continue;
+    }
+    if (!is_known(group.mask, all)) return;
+    issue(group, observer);
+    part(group, all);
+  }
+}
+
+/// The group below goes on, without the lanes that have ended on another way.
+void Lockstep::leave_group() {
+  groups_.pop_back();
+  if (groups_.empty()) return;
+  Group& group = groups_.back();
+  for (auto rest = group.mask; rest != 0; rest &= rest - 1) {
+    if (node_of(first_lane(rest)) != group.node) group.mask &= ~(1U << first_lane(rest));
+  }
+}
+
+/// Runs the group's piece of code: accesses of one site side by side are one request.
+void Lockstep::issue(const Group& group, IssueObserver& observer) {
+  const auto pass = lanes_[first_lane(group.mask)].steps[lanes_[first_lane(group.mask)].at].number;
+  if (pass != kNoPass) observer.passed(pass, group.mask);
+  for (auto rest = group.mask; rest != 0; rest &= rest - 1) ++lanes_[first_lane(rest)].at;
+  const auto waiting = [&](unsigned lane) -> const Step* {
+    const auto& at = lanes_[lane];
+    if (at.at >= at.steps.size() || at.steps[at.at].bytes == 0) return nullptr;
+    return &at.steps[at.at];
+  };
+  for (auto open = group.mask; open != 0;) {
+    const Step* first = waiting(first_lane(open));
+    if (first == nullptr) {
+      open &= open - 1;
+      continue;
+    }
+    Request request;
+    request.bytes = first->bytes;
+    const auto site = first->number;
+    for (auto rest = open; rest != 0; rest &= rest - 1) {
+      const auto lane = first_lane(rest);
+      const Step* step = waiting(lane);
+      if (step == nullptr || step->number != site || step->bytes != request.bytes) continue;
+      request.mask |= 1U << lane;
+      request.addresses[lane] = step->address;
+      ++lanes_[lane].at;
+    }
+    observer.requested(site, request);
+  }
+}
+
+/// The lanes go on: together, or in groups that meet again.
+void Lockstep::part(Group& group, bool all) {
+  const auto next = node_of(first_lane(group.mask));
+  std::uint32_t same = 0;
+  for (auto rest = group.mask; rest != 0; rest &= rest - 1) {
+    if (node_of(first_lane(rest)) == next) same |= 1U << first_lane(rest);
+  }
+  if (same == group.mask) {
+    group.node = next;
+    return;
+  }
+  if (!is_solved_) solve(all);
+  const auto meets = flow_.meeting_point(group.node);
+  group.node = meets;
+  auto open = group.mask;  // the group itself may move when others are pushed
+  while (open != 0) {
+    const auto node = node_of(first_lane(open));
+    std::uint32_t mask = 0;
+    for (auto rest = open; rest != 0; rest &= rest - 1) {
+      if (node_of(first_lane(rest)) == node) mask |= 1U << first_lane(rest);
+    }
+    open &= ~mask;
+    if (node != meets) groups_.push_back({mask, node, meets});
+  }
+}
+
+/// Adds the ways that are known to the graph.
+void Lockstep::scan(bool all) {
+  has_flow_ = true;
+  for (auto rest = active_; rest != 0; rest &= rest - 1) {
+    const auto number = first_lane(rest);
+    Lane& lane = lanes_[number];
+    const bool ends = all || (ended_ >> number & 1U) != 0;
+    for (; lane.scanned < lane.steps.size(); ++lane.scanned) {
+      const Step& step = lane.steps[lane.scanned];
+      if (step.bytes != 0) continue;
+      const auto node = static_cast<std::uint32_t>(step.address);
+      if (node != ControlFlow::kStart) flow_.add(lane.scanned_node, node);
+      lane.scanned_node = node;
+    }
+    if (ends) flow_.add(lane.scanned_node, ControlFlow::kEnd);
+  }
+}
+
+void Lockstep::solve(bool all) {
+  scan(all);
+  std::vector<std::uint32_t> unfinished;
+  for (auto rest = all ? 0 : running(); rest != 0; rest &= rest - 1) {
+    unfinished.push_back(lanes_[first_lane(rest)].scanned_node);
+  }
+  flow_.solve(unfinished);
+  is_solved_ = true;
+}
+
+}  // namespace triptych::cuda::emulation

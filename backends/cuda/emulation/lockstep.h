@@ -1,0 +1,93 @@
+// One warp as a GPU issues it. Lanes run one after another and leave their ways; this merges the
+// ways into the instructions of the warp. Lanes that part at a branch meet again at its immediate
+// post-dominator in the graph of the warp's own ways (docs/decisions/0086).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "backends/cuda/emulation/control_flow.h"
+#include "backends/cuda/emulation/counters.h"
+
+namespace triptych::cuda::emulation {
+
+/// Takes the instructions of a warp, in the order in which it issues them.
+class IssueObserver {
+ public:
+  virtual ~IssueObserver() = default;
+  virtual void requested(std::uint32_t site, const Request& request) = 0;
+  /// The lanes of `mask` begin a piece of code.
+  virtual void passed(std::uint32_t pass, std::uint32_t mask) = 0;
+};
+
+class Lockstep {
+ public:
+  static constexpr std::uint32_t kNoPass = ~0U;
+
+  /// All lanes of the mask stand at one place.
+  void begin(std::uint32_t lanes);
+
+  void access(unsigned lane, std::uint32_t site, std::uint64_t address, std::uint32_t bytes) {
+    lanes_[lane].steps.push_back({address, site, bytes});
+  }
+  /// The lane begins the piece of code `node` (ControlFlow). `pass`: its number for the observer,
+  /// or kNoPass.
+  void pass(unsigned lane, std::uint32_t node, std::uint32_t pass) {
+    auto& at = lanes_[lane];
+    at.last_pass = at.steps.size();
+    at.steps.push_back({node, pass, 0});
+  }
+  /// The lane does nothing any more.
+  void end(unsigned lane) { ended_ |= 1U << lane; }
+  std::uint32_t running() const { return all_ & ~ended_; }
+
+  /// True when the lane's way should be issued as far as possible, to free memory.
+  bool is_long(unsigned lane) const { return lanes_[lane].steps.size() >= longest_; }
+  /// Issues the instructions whose lanes are known.
+  void advance(IssueObserver& observer);
+  /// The lanes have come together: issues everything; they go on from one place.
+  void close(IssueObserver& observer);
+  /// Lanes of the mask have come together, which may be all that are left.
+  void meet(std::uint32_t mask, IssueObserver& observer);
+
+ private:
+  /// An access, or with 0 bytes the beginning of a piece of code, whose address is the node.
+  struct Step {
+    std::uint64_t address = 0;
+    std::uint32_t number = 0, bytes = 0;
+  };
+  struct Lane {
+    std::vector<Step> steps;
+    std::size_t at = 0;         ///< where the piece begins that it runs next
+    std::size_t last_pass = 0;  ///< of its steps
+    std::size_t scanned = 0;    ///< steps before this one are edges of the graph
+    std::uint32_t scanned_node = 0;
+  };
+  /// Lanes that run one piece together, until they come to another group's.
+  struct Group {
+    std::uint32_t mask = 0, node = 0, until = 0;
+  };
+
+  void run(IssueObserver& observer, bool all);
+  bool is_known(std::uint32_t mask, bool all) const;
+  void issue(const Group& group, IssueObserver& observer);
+  void part(Group& group, bool all);
+  void scan(bool all);
+  void solve(bool all);
+  void forget();
+  void leave_group();
+  std::uint32_t node_of(unsigned lane) const;
+
+  std::array<Lane, 32> lanes_;
+  std::uint32_t all_ = 0, ended_ = 0;
+  std::uint32_t met_ = 0;      ///< lanes that met others since all were together
+  std::uint32_t active_ = 0;   ///< lanes that had not ended when they were last together
+  std::vector<Group> groups_;  ///< a stack
+  ControlFlow flow_;
+  bool has_flow_ = false, is_solved_ = false;
+  std::size_t longest_ = 0;
+};
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,141 @@
+// Ways of lanes merged into requests of a warp, and the meeting points of small graphs.
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/lockstep.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+namespace triptych::cuda::emulation {
+namespace {
+
+constexpr auto kStart = ControlFlow::kStart, kEnd = ControlFlow::kEnd;
+
+struct Issued : IssueObserver {
+  void requested(std::uint32_t site, const Request& request) override {
+    sites.push_back(site);
+    masks.push_back(request.mask);
+  }
+  void passed(std::uint32_t, std::uint32_t mask) override { passes.push_back(mask); }
+  std::vector<std::uint32_t> sites, masks, passes;
+};
+
+TEST(ControlFlow, branches_meet_at_their_immediate_post_dominator) {
+  ControlFlow flow;
+  // 2 parts into 3 and 4; 3 parts into 5 and 6, which meet at 7; all meet at 8.
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{kStart, 2},
+                                                                           {2, 3},
+                                                                           {2, 4},
+                                                                           {3, 5},
+                                                                           {3, 6},
+                                                                           {5, 7},
+                                                                           {6, 7},
+                                                                           {7, 8},
+                                                                           {4, 8},
+                                                                           {8, kEnd}}) {
+    flow.add(from, to);
+  }
+  flow.solve({});
+  EXPECT_EQ(flow.meeting_point(2), 8U);
+  EXPECT_EQ(flow.meeting_point(3), 7U);
+  EXPECT_EQ(flow.meeting_point(8), kEnd);
+  flow.clear();
+  flow.add(kStart, 3);
+  flow.add(3, kEnd);
+  flow.solve({});
+  EXPECT_EQ(flow.meeting_point(kStart), 3U);
+}
+
+TEST(ControlFlow, a_loop_that_is_left_in_its_middle_meets_behind_it) {
+  ControlFlow flow;
+  // 2 is the head, 3 the branch, 4 leaves to 6, 5 goes back.
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{
+           {kStart, 2}, {2, 3}, {3, 4}, {3, 5}, {4, 6}, {4, 5}, {5, 2}, {2, 6}, {6, kEnd}}) {
+    flow.add(from, to);
+  }
+  flow.solve({});
+  EXPECT_EQ(flow.meeting_point(2), 6U);
+  EXPECT_EQ(flow.meeting_point(3), 6U);
+}
+
+TEST(ControlFlow, a_loop_that_nobody_has_left_ends_at_its_head) {
+  ControlFlow flow;
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{
+           {kStart, 2}, {2, 3}, {3, 4}, {3, 5}, {4, 5}, {5, 2}}) {
+    flow.add(from, to);
+  }
+  const std::uint32_t in_the_loop[] = {4};
+  flow.solve(in_the_loop);
+  EXPECT_EQ(flow.meeting_point(3), 5U);
+  EXPECT_EQ(flow.meeting_point(2), kEnd);
+}
+
+/// Lane i of two runs i + 1 turns of a loop (head 2, body 3 with site 0), and then 4 with site 1.
+void run_loops(Lockstep& lockstep, unsigned turns_of_lane_1) {
+  lockstep.begin(3);
+  for (unsigned lane = 0; lane < 2; ++lane) {
+    lockstep.pass(lane, 2, 0);
+    for (unsigned turn = 0; turn < (lane == 0 ? 1 : turns_of_lane_1); ++turn) {
+      lockstep.pass(lane, 3, Lockstep::kNoPass);
+      lockstep.access(lane, 0, 4 * lane, 4);
+      lockstep.pass(lane, 2, 0);
+    }
+    lockstep.pass(lane, 4, Lockstep::kNoPass);
+    lockstep.access(lane, 1, 4 * lane, 4);
+    lockstep.end(lane);
+  }
+}
+
+TEST(Lockstep, lanes_that_leave_a_loop_wait_behind_it) {
+  Lockstep lockstep;
+  Issued issued;
+  run_loops(lockstep, 3);
+  lockstep.close(issued);
+  EXPECT_EQ(issued.sites, (std::vector<std::uint32_t>{0, 0, 0, 1}));
+  EXPECT_EQ(issued.masks, (std::vector<std::uint32_t>{3, 2, 2, 3}));
+  EXPECT_EQ(issued.passes, (std::vector<std::uint32_t>{3, 3, 2, 2}));
+  EXPECT_EQ(lockstep.running(), 0U);
+}
+
+TEST(Lockstep, what_is_issued_in_parts_is_what_is_issued_at_once) {
+  for (const unsigned turns : {2U, 5000U, 20000U}) {
+    Lockstep whole, parts;
+    Issued at_once, bit_by_bit;
+    run_loops(whole, turns);
+    whole.close(at_once);
+    parts.begin(3);
+    for (const unsigned lane : {0U, 1U}) {
+      const auto pass = [&](std::uint32_t node) {
+        parts.pass(lane, node, node == 2 ? 0 : Lockstep::kNoPass);
+        if (parts.is_long(lane)) parts.advance(bit_by_bit);
+      };
+      pass(2);
+      for (unsigned turn = 0; turn < (lane == 0 ? 1 : turns); ++turn) {
+        pass(3);
+        parts.access(lane, 0, 4 * lane, 4);
+        pass(2);
+      }
+      pass(4);
+      parts.access(lane, 1, 4 * lane, 4);
+      parts.end(lane);
+    }
+    parts.close(bit_by_bit);
+    EXPECT_EQ(bit_by_bit.sites, at_once.sites) << turns;
+    EXPECT_EQ(bit_by_bit.masks, at_once.masks) << turns;
+    EXPECT_EQ(bit_by_bit.passes, at_once.passes) << turns;
+  }
+}
+
+TEST(Lockstep, lanes_that_have_ended_take_part_no_more) {
+  Lockstep lockstep;
+  Issued issued;
+  lockstep.begin(0b111);
+  lockstep.end(1);
+  lockstep.close(issued);
+  for (const unsigned lane : {0U, 2U}) lockstep.access(lane, 5, 4 * lane, 4);
+  lockstep.close(issued);
+  EXPECT_EQ(issued.masks, (std::vector<std::uint32_t>{0b101}));
+}
+
+}  // namespace
+}  // namespace triptych::cuda::emulation
