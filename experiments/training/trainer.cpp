@@ -262,22 +262,23 @@ std::optional<std::string> Trainer::step_until_not_finite(const segmentation::Ba
   return found;
 }
 
-TensorMap Trainer::gather(const std::vector<std::string>& names) {
+TensorMap Trainer::gather(const std::vector<std::string>& names, bool keep) {
   TensorMap tensors;
   on_every_rank([&](Rank& rank) {
     for (const auto& name : names) {
       auto tensor = rank.read(name);
-      if (&rank == ranks_[0].get()) tensors.emplace(name, std::move(tensor));
+      if (keep && &rank == ranks_[0].get()) tensors.emplace(name, std::move(tensor));
     }
   });
   if (time_) time_->discard();  // no part of the training
   return tensors;
 }
 
-TensorSources Trainer::state_sources() {
+TensorSources Trainer::state_sources(bool keep) {
   TensorSources sources;
   auto gathered = std::make_shared<TensorMap>();
-  if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names());
+  if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names(), keep);
+  if (!keep) return sources;
   for (const auto& name : ranks_[0]->names()) {
     sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name, gathered] {
                                          tell_busy("writing a checkpoint");

@@ -94,8 +94,9 @@ class Trainer {
   bool all_agree(bool own);
 
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
-  /// All processes ask at the same time.
-  TensorSources state_sources();
+  /// All processes ask at the same time. A process that does not `keep` them takes part and gets
+  /// none: gathered parts would be a whole model in its memory.
+  TensorSources state_sources(bool keep = true);
   /// True when a state of them is the optimiser's.
   bool optimizer_has(const std::string& name) const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
@@ -137,8 +138,8 @@ class Trainer {
   void share_losses(std::int64_t steps, std::vector<float>& losses,
                     const StretchCallbacks& callbacks);
 
-  /// States by name, on every rank of this process at the same time.
-  TensorMap gather(const std::vector<std::string>& names);
+  /// States by name, on every rank of this process at once. Without `keep` it returns none.
+  TensorMap gather(const std::vector<std::string>& names, bool keep = true);
 
   std::vector<std::string> parameters_;  ///< ascending
   std::unique_ptr<parallel::RankGroup> group_;

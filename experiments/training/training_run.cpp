@@ -470,7 +470,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
 void TrainingRun::save_to(const std::filesystem::path& folder) {
   TensorMap estimates;
   for (const auto& [name, tensor] : statistics()) estimates.emplace(name, tensor.clone());
-  auto states = trainer_.state_sources();
+  auto states = trainer_.state_sources(leads_);
   if (!leads_) return;
   if (!holds_run(folder)) save_network(folder, config_.model);
   auto machine = machine_.config();
