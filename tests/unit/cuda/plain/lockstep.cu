@@ -175,7 +175,9 @@ __global__ void copied_part(const Particle* particles, float* y) {
   y[threadIdx.x] = place.a + place.b + place.c + place.d;
 }
 
-__global__ void copied_whole(const Particle* from, Particle* to) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void copied_whole(const Particle* from, Particle* to) {
+  to[threadIdx.x] = from[threadIdx.x];
+}
 
 __global__ void copied_pairs(const Pair* from, Pair* to) {
   to[threadIdx.x] = from[threadIdx.x + 1];  // 16 bytes, aligned to 8
