@@ -188,6 +188,12 @@ std::optional<HostShare> DeviceSet::host_share(const Plan& plan) const {
   return share;
 }
 
+Duration DeviceSet::whole_time(double device_s, const Plan& plan, std::int64_t runs) const {
+  const auto host = host_share(plan);
+  if (!host || host->nodes == 0) return {device_s, device().info().time_kind};
+  return {device_s + host->time.seconds * static_cast<double>(runs), TimeKind::Modelled};
+}
+
 Duration DeviceSet::host_time(const Plan& plan, const Step& step) const {
   const auto& facts = device().info().facts;
   const auto per_second =

@@ -166,6 +166,9 @@ class DeviceSet {
   void prefer(const std::map<std::string, std::string>& kernel_times);
   /// Nothing when the machine is not simulated or has no host.
   std::optional<HostShare> host_share(const Plan& plan) const;
+  /// The time of `runs` runs of a plan that took the device `device_s`: of a simulated machine with
+  /// its host's share (modelled).
+  Duration whole_time(double device_s, const Plan& plan, std::int64_t runs) const;
   /// The modelled time of one step on the host: the longer of its operations on the vector unit and
   /// its bytes at the DRAM's bandwidth. Call it where host_share is given.
   Duration host_time(const Plan& plan, const Step& step) const;

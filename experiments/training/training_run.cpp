@@ -380,14 +380,9 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   report.epoch = before + 1;
   report.steps = std::distance(first, losses_.end());
   report.loss = std::accumulate(first, losses_.end(), 0.0) / static_cast<double>(report.steps);
-  report.train_time = {training.seconds, kind};
-  if (const auto host = machine_.host_share(trainer_.plan()); host && host->nodes > 0) {
-    report.train_time.seconds += host->time.seconds * static_cast<double>(training.steps);
-    report.train_time.kind = TimeKind::Modelled;
-  }
-  const auto seconds = report.train_time.seconds;
+  report.train_time = machine_.whole_time(training.seconds, trainer_.plan(), training.steps);
   const auto images = static_cast<double>(training.steps * config_.training.batch);
-  report.images_per_second = seconds > 0 ? images / seconds : 0;
+  report.images_per_second = training.seconds > 0 ? images / report.train_time.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
   // All processes evaluate the same tiles, and all of them or none stop at one.
   const auto go_on = [&] { return trainer_.all_agree(!interrupted); };

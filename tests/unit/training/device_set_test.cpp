@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/ops/elementwise.h"
+#include "core/ops/binary.h"
 
 namespace triptych::training {
 namespace {
@@ -44,7 +44,7 @@ HostShare host_of_a_sum(const std::string& machine_name) {
   Graph graph;
   const TensorSpec spec = {DType::F32, Shape{1000, 1000}};
   const std::vector<ValueId> inputs = {graph.add_input("a", spec), graph.add_input("b", spec)};
-  graph.mark_output("y", graph.add_node(make_op(Add{}), inputs).front());
+  graph.mark_output("y", graph.add_node(make_op(Binary()), inputs).front());
   const DeviceSet machine(
       {.backend = "systolic", .contract = Contract::Bf16Exact, .machine = machine_name});
   return *machine.host_share(
