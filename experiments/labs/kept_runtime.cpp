@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kCache = ".cache/triptych/machines/";
+constexpr std::int64_t kLargest = std::int64_t{1} << 28;
 
 }  // namespace
 
@@ -34,7 +35,6 @@ void KeptRuntime::keep() const {
 
 void KeptRuntime::keep(const std::string& built, const std::string& name,
                        const std::function<void(const fs::path&)>& seal) const {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 28;
   bench_.put(kCache + name, bench_.text(kCache + built, kLargest));
   seal(bench_.folder() / (kCache + name));
   make_folder(user_);

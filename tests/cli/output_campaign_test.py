@@ -187,6 +187,8 @@ class Trial:
         what = f"{self.command()} with {self.way}: {code} {said}"
         after = state(self.top)
         refused = self.way in (ALWAYS_REFUSED if self.overwrite else REFUSED) and not self.may_succeed
+        if self.name == "evaluate" and self.way == "copy" and not self.overwrite:
+            refused = True  # all pictures in worst/ belong to the result
         taken = self.name == "train" and self.way in ("own", "changed", "copy", "linked list", "list of two names")
         self.test.assertEqual(code, 2 if refused or taken else 0, what)
         for name, was in before.items():
