@@ -36,6 +36,9 @@ std::string element_type_name(std::int64_t number);
 /// whose it is.
 ElementType require_element_type(std::int64_t number, const std::string& of);
 
+/// Key of a value's metadata by which PyTorch's exporter states "PARAMETER", "BUFFER" or others.
+inline constexpr const char* kKindOfInitializer = "pkg.torch.export.graph_signature.InputSpec.kind";
+
 /// True for an attribute that names an element type ("to", "dtype") and names float64.
 bool names_double(const std::string& attribute, std::int64_t value);
 

@@ -61,6 +61,8 @@ struct Model {
   std::vector<ModelValue> inputs;  ///< without those that an initializer gives
   std::vector<ModelValue> outputs;
   bool has_doubles = false;  ///< float64 somewhere: computed in float32
+  /// Numbers of the exported code are nodes (Constant): an initialiser is the module's own.
+  bool numbers_are_nodes = false;
 };
 
 }  // namespace triptych::onnx

@@ -85,7 +85,7 @@ std::map<std::string, std::string> stated_kinds(const onnx_format::Graph& graph)
     onnx_format::ValueInfo info;
     if (!info.ParseFromString(bytes)) throw IoError("a description of a value is broken");
     for (const auto& entry : info.metadata_props()) {
-      const bool is_kind = entry.key() == "pkg.torch.export.graph_signature.InputSpec.kind";
+      const bool is_kind = entry.key() == kKindOfInitializer;
       if (is_kind) kinds[info.name()] = entry.value();
     }
   }
@@ -108,6 +108,11 @@ class ModelReader {
       throw UnsupportedError("it has sparse initialisers");
     }
     kinds_ = stated_kinds(graph);
+    // Its exporter that traces (format 9 at most) writes numbers as nodes. The other one may make
+    // initialisers of them, and states kinds, unless a conversion to another operator set lost
+    // them.
+    const bool from_pytorch = model_.producer.starts_with("pytorch");
+    model_.numbers_are_nodes = from_pytorch && (file_.ir_version() < 10 || !kinds_.empty());
     graph.clear_value_info();
     for (auto& stored : *graph.mutable_initializer()) {
       onnx_format::Tensor taken;

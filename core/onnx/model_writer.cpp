@@ -100,6 +100,20 @@ void write_operator_sets(const Model& model, onnx_format::Model& file) {
   }
 }
 
+/// Says of each initialiser that it is the module's own, so that it is trained after a reading,
+/// too.
+void write_kinds(const Model& model, onnx_format::Graph& graph) {
+  for (const auto& [name, tensor] : model.initializers) {
+    if (tensor->dtype() != DType::F32) continue;
+    onnx_format::ValueInfo info;
+    info.set_name(name);
+    auto& entry = *info.add_metadata_props();
+    entry.set_key(kKindOfInitializer);
+    entry.set_value("PARAMETER");
+    graph.add_value_info(info.SerializeAsString());
+  }
+}
+
 }  // namespace
 
 std::string encode_model(const Model& model, const std::map<std::string, std::string>& metadata) {
@@ -112,6 +126,7 @@ std::string encode_model(const Model& model, const std::map<std::string, std::st
   for (const auto& node : model.nodes) write_node(node, *graph.add_node());
   for (const auto& [name, tensor] : model.initializers)
     write_tensor(*tensor, name, *graph.add_initializer());
+  if (model.numbers_are_nodes) write_kinds(model, graph);
   for (const auto& input : model.inputs) write_value(input, *graph.add_input());
   for (const auto& output : model.outputs) write_value(output, *graph.add_output());
   for (const auto& [key, value] : metadata) {

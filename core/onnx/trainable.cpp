@@ -82,7 +82,7 @@ class Finder {
   }
 
   TrainableModel run(bool whole) {
-    numbers_are_nodes_ = model().producer.starts_with("pytorch");
+    numbers_are_nodes_ = model().numbers_are_nodes;
     constants_to_initializers();
     part_what_identities_share();
     if (!whole) take_off_last_activation();

@@ -41,8 +41,8 @@ struct TrainableModel {
 ///   groups.
 /// - Operands of Add, Mul and Concat, also behind what is computed of them alone, unless they mask:
 ///   each value 0 or below -10,000. Single numbers only where the exporter writes the numbers of
-///   the code as nodes: PyTorch, and files that have such nodes. Operands of Sub and Div normalise
-///   inputs: they stay as they are.
+///   the code as nodes (Model::numbers_are_nodes), as in files that have such nodes. Operands of
+///   Sub and Div normalise inputs: they stay as they are.
 /// - Nodes (Constant) hold weights only in a file that has none of a layer's as an initialiser.
 /// - The mean and variance of BatchNormalization are statistics.
 /// Initialisers that a name of `frozen` fits ("encoder.*", as in a shell) stay as they are; so

@@ -85,6 +85,11 @@ TEST(Trainable, single_numbers_are_learnt_where_the_codes_numbers_are_nodes) {
   EXPECT_THAT(found.operands, ElementsAre("alpha", "s"));
   EXPECT_THAT(found.kept, ElementsAre("width"));
   EXPECT_THAT(trainable(sample, {"alpha"}).operands, ElementsAre("s"));
+  const test::TemporaryFolder folder;
+  test::put_file(folder / "again.onnx", encode_model(found.model));
+  EXPECT_EQ(make_trainable(load_model(folder / "again.onnx")).states, found.states);
+  sample.model.set_ir_version(10);  // written by the exporter that lifts numbers, kinds lost
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
 }
 
 TEST(Trainable, names_an_initialiser_that_several_layers_read) {
