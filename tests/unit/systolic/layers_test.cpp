@@ -426,7 +426,7 @@ TEST(SystolicLayers, a_large_layer_keeps_the_array_busy) {
 }
 
 TEST(SystolicLayers, a_long_program_is_not_kept) {
-  const auto test = conv("long", {.in = 26, .out = 26, .size = {16, 16}});
+  const auto test = conv("long", {.in = 34, .out = 34, .size = {16, 16}});
   const auto plan = make_plan(conformance::make_graph(test, conformance::make_inputs(test)),
                               {&machine("mmu2")}, {.placement = {.contract = Contract::Bf16Exact}});
   const auto& owner = dynamic_cast<const mmu::ProgramOwner&>(*plan.steps.back().kernel);
