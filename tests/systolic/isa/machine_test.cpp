@@ -63,7 +63,7 @@ TEST(Machine, a_memory_that_the_watchdog_would_stop_is_refused) {
   EXPECT_THAT(slow(0.01, 2048), testing::HasSubstr("the RTL's watchdog stops it after 65536"));
   EXPECT_THAT(slow(0.1, 2048), testing::HasSubstr("give more bytes_per_cycle"));
   EXPECT_EQ(slow(0.1, 64), "accepted");
-  EXPECT_EQ(slow(1, 4096), "accepted");
+  EXPECT_EQ(slow(1, 2048), "accepted");
 }
 
 TEST(Machine, a_file_of_before_has_cells_of_one_cycle_and_a_clock_of_nobody) {
