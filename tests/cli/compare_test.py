@@ -172,7 +172,7 @@ class Compare(ProgramTest):
         self.assertEqual(cpu["roofline"]["source"], "device file i9-9900k")
         self.assertNotEqual(cpu["roofline"]["peak"]["kind"], "measured")
         self.assertEqual(array["roofline"]["source"], "machine description")
-        self.assertEqual(array["roofline"]["peak"]["value"], 2 * 16 * 16 * 700e6)
+        self.assertEqual(array["roofline"]["peak"]["value"], 2 * 16 * 16 * 500e6)
 
     def test_masks_are_pictures_and_run_folders_are_kept_when_asked_for(self):
         results = self.compare("--backends", "cpu", "--runs", "runs", "--mask-pictures", "1")

@@ -45,7 +45,8 @@ Gaps gaps_of(const std::vector<TensorSpec>& specs, std::size_t first, std::size_
              std::int64_t gap, std::int64_t step = 1) {
   Gaps gaps(specs.size(), 0);
   for (auto i = first; i < last; ++i) {
-    if (specs[i].shape.rank() >= 2 && specs[i].shape[0] > 1) gaps[i] = std::exchange(gap, gap + step);
+    if (specs[i].shape.rank() >= 2 && specs[i].shape[0] > 1)
+      gaps[i] = std::exchange(gap, gap + step);
   }
   return gaps;
 }
@@ -89,7 +90,8 @@ struct Trial {
 };
 
 /// All operands with gaps, first such that leave no unit wider than an element, then wider ones of
-/// some operands and of all. When the kernel refuses that, each operand alone that it accepts. True when it took all gaps.
+/// some operands and of all. When the kernel refuses that, each operand alone that it accepts. True
+/// when it took all gaps.
 bool try_gaps(const Trial& trial) {
   const auto count = trial.specs.size();
   const auto all = gaps_of(trial.specs, 0, count, 5);

@@ -87,6 +87,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   if (observer_ != nullptr) observer_->begin_block(count_);
   running_ = &idle_fiber();
   running_->resume(home_);
+  runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ != nullptr) {
     // The other threads stand somewhere in the kernel for ever.
