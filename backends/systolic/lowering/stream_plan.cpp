@@ -26,7 +26,7 @@ constexpr std::array<std::int64_t, 2> kParts{4, 2};  // of either memory
 // cycles the least DRAM traffic wins. Long programs are priced in smaller numbers: their ends,
 // which the estimate knows least about, hardly count.
 constexpr double kSlack = 1.01;
-constexpr std::size_t kPriced = 12; // at most, of the fastest as of the lightest
+constexpr std::size_t kPriced = 12;  // at most, of the fastest as of the lightest
 constexpr std::size_t kPricedInstructions = 160000;
 constexpr double kWorthPricing = 1.3;
 // An image that lies in the buffer is one box and one slice.
