@@ -45,7 +45,7 @@ struct EpochReport {
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
   double validation_loss = 0;   ///< their cross-entropy, mean over the images
-  /// Of the steps since the run was last started; of a simulated machine with its host's share.
+  /// The steps since the run was last started, on a simulated machine with its host's share.
   Duration train_time;
   Duration evaluate_time;
   double images_per_second = 0;  ///< in training

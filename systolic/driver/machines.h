@@ -10,7 +10,7 @@
 namespace triptych::mmu {
 
 inline constexpr std::string_view kDefaultMachine = "mmu16";
-/// Of comparisons with other hardware: its clock closes.
+/// The machine for comparisons with other hardware: its clock closes.
 inline constexpr std::string_view kComparedMachine = "mmu16-45nm";
 
 /// True for a clock that no timing analysis closes (docs/results/timing.md).

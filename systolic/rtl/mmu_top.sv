@@ -396,6 +396,5 @@ module mmu_top #(
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
                  load_grant || weights_grant || store_grant || fill_grant || operand_grant ||
                  load_valid_i || weights_valid_i || operand_valid_i;
-  assign trace_start_o = pop;
-  assign trace_end_o = done;
+  assign {trace_end_o, trace_start_o} = {done, pop};
 endmodule

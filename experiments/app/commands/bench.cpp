@@ -201,7 +201,7 @@ std::optional<double> peak_of(const DeviceSet& machine, const measure::BenchOpti
   return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 
-/// What a reader of the times has to know: busy processors, a clock that is a target.
+/// Prints the conditions of the times: busy processors, a target clock.
 void say_conditions(const std::vector<BenchRow>& rows, const measure::BenchOptions& options,
                     const measure::ProcessorWatch& watch) {
   const auto is_measured = [](const BenchRow& row) {

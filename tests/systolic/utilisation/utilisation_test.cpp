@@ -78,7 +78,7 @@ struct Best {
   int tilings = 0;
 };
 
-/// Of tilings of whole rows: every fourth of the rows by every power of two of column tiles.
+/// The best tilings of whole rows: all, halves and quarters by powers of two of column tiles.
 Best best_of(const Layer& layer) {
   Best best;
   for (const int parts : {1, 2, 4}) {
