@@ -48,11 +48,11 @@ void require_writable(const std::filesystem::path& path) {
 }
 
 WaveFiles::WaveFiles(std::filesystem::path target) : target_(std::move(target)), folder_("waves") {
+  require_writable(target_);
   if (!mmu::is_wave_file(target_)) {
     throw InvalidArgument(fmt::format("the option waves \"{}\": its name must end in .fst or .vcd",
                                       target_.string()));
   }
-  require_writable(target_);
   for (const auto& file : mmu::view_files(target_)) require_writable(file);
 }
 

@@ -142,7 +142,7 @@ void Block::run_threads() {
     const auto thread = order_.empty() ? place : order_[place];
     threads_[thread].fiber = running_;
     make_current(thread);
-    runs_kernel = observer_ != nullptr;
+    runs_kernel = observer_ != nullptr && observer_->counts();
     body_();
     runs_kernel = false;
     if (uses_units_) units_->thread_ended(ended_ + 1 == count_);

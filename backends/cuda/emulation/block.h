@@ -55,6 +55,8 @@ class BlockObserver {
   virtual void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) = 0;
   /// True when faults are looked for.
   virtual bool checks() const = 0;
+  /// True when it follows the pieces of code that each thread runs.
+  virtual bool counts() const = 0;
 };
 
 /// Barriers that threads passed while others of their block had ended.

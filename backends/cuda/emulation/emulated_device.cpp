@@ -38,7 +38,7 @@ EmulatedDevice::EmulatedDevice(const DeviceOptions& options)
     : HostDevice("cuda-emulated", without_mode(options)),
       lessons_(emulation_of(options) == kLessons),
       info_(describe_emulated(threads(), mode_of(options))),
-      stream_(mode_of(options)) {}
+      stream_(mode_of(options), emulation_of(options) != "checked") {}
 
 KernelTable EmulatedDevice::kernels() const {
   if (lessons_) return counted::lesson_table();

@@ -33,8 +33,8 @@ void check_shape(const char* kernel, const LaunchShape& shape) {
 EmulatedStream::Worker::Worker() = default;
 EmulatedStream::Worker::~Worker() = default;
 
-EmulatedStream::EmulatedStream(Mode mode)
-    : mode_(mode), global_(std::make_unique<GlobalShadow>()) {}
+EmulatedStream::EmulatedStream(Mode mode, bool counts)
+    : mode_(mode), counts_(counts), global_(std::make_unique<GlobalShadow>()) {}
 EmulatedStream::~EmulatedStream() = default;
 
 SkippedThreads EmulatedStream::skipped() const {
@@ -61,7 +61,8 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
                [&](std::int64_t begin, std::int64_t end) {
                  Worker& worker = workers_.local();
                  if (mode_ != Mode::Plain && !worker.recorder) {
-                   worker.recorder = std::make_unique<Recorder>(checked ? global_.get() : nullptr);
+                   worker.recorder =
+                       std::make_unique<Recorder>(checked ? global_.get() : nullptr, counts_);
                  }
                  if (worker.recorder) worker.recorder->tell(watcher_);
                  worker.block.follow(schedule_);

@@ -19,7 +19,7 @@ class RequestWatcher;
 enum class Mode {
   Plain,    ///< values only
   Counted,  ///< and counters
-  Checked,  ///< and faults
+  Checked,  ///< and faults; counters only where the stream is told to count
 };
 
 /// Demands of a kernel launch.
@@ -32,7 +32,8 @@ struct LaunchShape {
 /// Where emulated kernels are launched; a launch returns when it is done.
 class EmulatedStream : public Stream {
  public:
-  explicit EmulatedStream(Mode mode);
+  /// `counts`: whether Mode::Checked keeps counters, too, for which it follows each warp.
+  explicit EmulatedStream(Mode mode, bool counts = true);
   ~EmulatedStream() override;
   EmulatedStream(const EmulatedStream&) = delete;
   EmulatedStream& operator=(const EmulatedStream&) = delete;
@@ -67,6 +68,7 @@ class EmulatedStream : public Stream {
   };
 
   Mode mode_;
+  bool counts_;
   Schedule schedule_;
   RequestWatcher* watcher_ = nullptr;
   std::unique_ptr<GlobalShadow> global_;

@@ -49,8 +49,8 @@ class Recorder::Counting : public IssueObserver {
   unsigned warp_;
 };
 
-Recorder::Recorder(GlobalShadow* global)
-    : buckets_(1024), known_pieces_(kKnownPieces), order_(std::make_unique<AccessOrder>()) {
+Recorder::Recorder(GlobalShadow* global, bool counts)
+    : counts_(counts), buckets_(1024), known_pieces_(kKnownPieces), order_(std::make_unique<AccessOrder>()) {
   if (global == nullptr) return;
   shadow_ = std::make_unique<SharedShadow>();
   global_ = std::make_unique<GlobalWindow>(*global);
@@ -95,6 +95,7 @@ void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
   if (work == WarpWork::Multiply) ++counters_.matrix_products;
   if (work == WarpWork::Exchange || work == WarpWork::Synchronise) ++counters_.warp_operations;
   if (work == WarpWork::Synchronise) order_->warp_synchronised(warp, mask);
+  if (!counts_) return;
   Counting counting(*this, warp);
   warps_[warp]->lockstep.meet(mask, counting);
 }
@@ -132,6 +133,7 @@ void Recorder::access(Space space, const Manner& manner, const void* address, un
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   block.step(where, manner.access == Access::Store ? 0 : at);
   if (shadow_) watch(space, manner, address, bytes, where);
+  if (!counts_) return;
   const auto site = site_of(space, manner.access, where);
   warps_[thread / kWarp]->lockstep.access(thread % kWarp, site, at, bytes);
 }
@@ -196,6 +198,7 @@ void Recorder::pass(std::uint64_t piece) {
 
 void Recorder::pass(std::uint64_t piece, const Location& where, bool is_counted) {
   Block::current().pass(where);
+  if (!counts_) return;
   Piece& known = piece_of(piece);
   if (is_counted && known.pass == Lockstep::kNoPass) {
     const auto number = static_cast<std::uint32_t>(passes_.size());
@@ -212,6 +215,7 @@ void Recorder::advance(unsigned thread) {
 }
 
 void Recorder::close(unsigned warp) {
+  if (!counts_) return;
   Counting counting(*this, warp);
   warps_[warp]->lockstep.close(counting);
 }

@@ -22,8 +22,8 @@ class SharedShadow;
 
 class Recorder : public BlockObserver {
  public:
-  /// Checks accesses where there is a shadow of global memory.
-  explicit Recorder(GlobalShadow* global);
+  /// Checks accesses where there is a shadow of global memory. Without `counts` it does nothing else.
+  Recorder(GlobalShadow* global, bool counts);
   ~Recorder() override;
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -62,6 +62,7 @@ class Recorder : public BlockObserver {
   void barrier_passed(const Location& where) override;
   void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) override;
   bool checks() const override { return shadow_ != nullptr; }
+  bool counts() const override { return counts_; }
 
   /// Counts since the last call.
   KernelCounters take();
@@ -102,6 +103,7 @@ class Recorder : public BlockObserver {
   void count(SiteEntry& entry, unsigned warp, const Request& request);
   void tell(const SiteEntry& entry, unsigned warp, Request request) const;
 
+  bool counts_;
   RequestWatcher* watcher_ = nullptr;
   std::vector<SiteEntry> sites_;
   std::vector<std::uint32_t> buckets_;  ///< hash table of indices into sites_, plus 1
