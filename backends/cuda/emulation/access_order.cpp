@@ -13,7 +13,7 @@ namespace {
 
 using Entry = AccessOrder::Entry;
 
-constexpr std::uint64_t kMostEpoch = (std::uint64_t{1} << 36) - 1;
+constexpr std::uint64_t kMostEpoch = (std::uint64_t{1} << 35) - 1;
 constexpr std::size_t kMostMore = (std::size_t{1} << 28) - 1;
 constexpr auto kPlain = static_cast<std::uint32_t>(Strength::Plain);
 constexpr auto kVolatile = static_cast<std::uint32_t>(Strength::Volatile);
@@ -37,6 +37,14 @@ bool covers(const Entry& now, const Entry& earlier) {
 
 bool same_kind(const Entry& a, const Entry& b) {
   return a.warp == b.warp && a.time == b.time && a.strength == b.strength && a.writes == b.writes;
+}
+
+/// True when two warps have read the place. Without fences a write by anyone is a race then, and
+/// further readers change nothing.
+bool is_read_by_warps(const AccessOrder::Cell& cell) {
+  const auto& [last, first] = cell.entries;
+  return first.lanes != 0 && first.warp != last.warp && first.strength == kPlain &&
+         last.strength == kPlain;
 }
 
 }  // namespace
@@ -133,7 +141,17 @@ const AccessOrder::Entry* AccessOrder::access(Cell& cell, unsigned thread, const
   if (cell.epoch != epoch_) {
     cell.epoch = epoch_ & kMostEpoch;
     cell.more = 0;
+    cell.written = now.writes;
     cell.entries = {now, Entry{}};
+    return nullptr;
+  }
+  // Most accesses are reads of what nobody writes, by one warp after the other.
+  if (cell.written == 0 && now.writes == 0 && same_kind(cell.entries[0], now)) {
+    cell.entries[0].lanes |= now.lanes;
+    cell.entries[0].line = now.line;
+    return nullptr;
+  }
+  if (cell.written == 0 && now.writes == 0 && fenced_.empty() && is_read_by_warps(cell)) {
     return nullptr;
   }
   const auto races = [&](const Entry& earlier) {
@@ -148,6 +166,7 @@ const AccessOrder::Entry* AccessOrder::access(Cell& cell, unsigned thread, const
     }
   }
   note(cell, thread, now);
+  cell.written |= now.writes;
   return nullptr;
 }
 

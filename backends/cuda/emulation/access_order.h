@@ -29,8 +29,9 @@ class AccessOrder {
   };
   /// The accesses of one place that later ones may race with.
   struct Cell {
-    std::uint64_t epoch : 36 = 0;
-    std::uint64_t more : 28 = 0;  ///< number of further entries, plus 1
+    std::uint64_t epoch : 35 = 0;
+    std::uint64_t written : 1 = 0;  ///< by any entry
+    std::uint64_t more : 28 = 0;    ///< number of further entries, plus 1
     std::array<Entry, 2> entries;
   };
 
