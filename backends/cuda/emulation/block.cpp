@@ -85,8 +85,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   shuffle_threads();
   current_block = this;
   if (observer_ != nullptr) observer_->begin_block(count_);
-  running_ = &idle_fiber();
-  running_->resume(home_);
+  (running_ = &idle_fiber())->resume(home_);
   runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ != nullptr) {
