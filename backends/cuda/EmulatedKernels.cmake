@@ -24,7 +24,8 @@ endfunction()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(triptych_piece_options -O2 -fsanitize-coverage=trace-pc -fno-thread-jumps -fno-tree-dominator-opts
     -fno-tree-tail-merge -fno-crossjumping -fno-code-hoisting -fno-tree-pre -fno-gcse -fno-tree-ch -fno-ssa-phiopt
-    -fno-tree-vectorize -fno-split-paths -fno-unswitch-loops -fno-partial-inlining -fno-ipa-cp-clone -fno-peel-loops)
+    -fno-tree-vectorize -fno-split-paths -fno-unswitch-loops -fno-partial-inlining -fno-ipa-cp-clone -fno-peel-loops
+    -freorder-blocks-algorithm=simple)
 else()
   set(triptych_piece_options -O1 -fsanitize-coverage=bb,no-prune,trace-pc)
 endif()

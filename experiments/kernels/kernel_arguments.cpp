@@ -60,7 +60,7 @@ void check_numbers(const KernelArgument& argument, const Parameter& parameter, i
         number, argument.text, parameter,
         fmt::format("no array here has numbers of this type. The types are f32, i32, i64, i8, u8 "
                     "and bool, and unsigned of 4 and 8 bytes are i32 and i64; the array is {}. "
-                    "Give the parameter one of them, for example through --define",
+                    "Give the parameter one of them, for example by a definition of its type",
                     to_string(spec)));
   }
   if (spec.dtype == *wanted) return;

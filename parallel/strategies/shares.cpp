@@ -454,15 +454,31 @@ TrainingGraph drawn_for(TrainingGraph training, int number) {
   return training;
 }
 
+/// The step of a batch of double size; nothing where the model takes one size alone.
+std::optional<TrainingGraph> step_of_twice(const TrainingStep& step, std::int64_t rows) {
+  try {
+    return step(2 * rows);
+  } catch (const InvalidArgument&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 ShareStep step_of_share(const TrainingStep& step, const Share& share) {
   ShareStep result{step(share.rows)};
   if (share.shares == 1 && share.number == 0) return result;
+  const auto twice = step_of_twice(step, share.rows);
+  if (!twice) {
+    result.inexact.push_back(
+        fmt::format("the model takes batches of {} alone, so the loss is the mean of those of the "
+                    "shares",
+                    share.rows));
+    return result;
+  }
   std::vector<std::string> drawn;
   {
-    const auto twice = step(2 * share.rows);
-    const Dependences dependences(result.training, twice);
+    const Dependences dependences(result.training, *twice);
     drawn = dependences.drawn_by_row();
     if (share.shares > 1) {
       result.inexact = dependences.inexact();

@@ -336,7 +336,7 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
   const std::vector<std::string> of_plain_cuda = {
       "__global__",   "__shared__", "__constant__", "__managed__", "__align__",
       "__noinline__", "threadIdx",  "blockIdx",     "blockDim",    "gridDim",
-      "memcpy",       "memmove",    "memset",       "TRIPTYCH_"};
+      "memcpy",       "memmove",    "memset",       "TRIPTYCH_",   "__CUDA_ARCH__"};
   for (const auto& file : project_files(kCode)) {
     const bool language = file == "backends/cuda/emulation/language.h";
     const auto& allowed = file == "backends/cuda/plain/words.h" ? of_plain_cuda

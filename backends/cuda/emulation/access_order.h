@@ -53,7 +53,7 @@ class AccessOrder {
 
  private:
   using Clock = std::vector<std::uint32_t>;  ///< by thread: its time; empty: all 0
-  /// What fences do for a thread.
+  /// The effect of fences on a thread.
   struct Fenced {
     Clock known;     ///< accesses of other threads that come before its next
     Clock pending;   ///< which do after its next fence

@@ -94,7 +94,7 @@ class Block {
   /// Stack of the thread that runs now.
   std::span<const std::byte> stack() const { return running_->stack(); }
   const char* kernel() const { return kernel_; }
-  /// Of all runs.
+  /// The sum over all runs.
   const SkippedThreads& skipped() const { return skipped_; }
   /// Units that work beside its threads (async_units.h).
   AsyncUnits& units();

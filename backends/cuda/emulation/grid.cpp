@@ -56,25 +56,24 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
   if (checked) global_->begin_launch();
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
-  parallel_for(static_cast<std::int64_t>(grid.count()),
-               std::max<std::int64_t>(1, kTaskThreads / threads),
-               [&](std::int64_t begin, std::int64_t end) {
-                 Worker& worker = workers_.local();
-                 if (mode_ != Mode::Plain && !worker.recorder) {
-                   worker.recorder =
-                       std::make_unique<Recorder>(checked ? global_.get() : nullptr, counts_);
-                 }
-                 if (worker.recorder) worker.recorder->tell(watcher_);
-                 worker.block.follow(schedule_);
-                 for (auto i = begin; i < end; ++i) {
-                   const auto number = static_cast<std::uint64_t>(i);
-                   const Dim3 index = {static_cast<unsigned>(number % grid.x),
-                                       static_cast<unsigned>(number / grid.x % grid.y),
-                                       static_cast<unsigned>(number / grid.x / grid.y)};
-                   worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
-                                    worker.recorder.get());
-                 }
-               });
+  parallel_for(
+      static_cast<std::int64_t>(grid.count()), std::max<std::int64_t>(1, kTaskThreads / threads),
+      [&](std::int64_t begin, std::int64_t end) {
+        Worker& worker = workers_.local();
+        if (mode_ != Mode::Plain && !worker.recorder) {
+          worker.recorder = std::make_unique<Recorder>(checked ? global_.get() : nullptr, counts_);
+        }
+        if (worker.recorder) worker.recorder->tell(watcher_);
+        worker.block.follow(schedule_);
+        for (auto i = begin; i < end; ++i) {
+          const auto number = static_cast<std::uint64_t>(i);
+          const Dim3 index = {static_cast<unsigned>(number % grid.x),
+                              static_cast<unsigned>(number / grid.x % grid.y),
+                              static_cast<unsigned>(number / grid.x / grid.y)};
+          worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
+                           worker.recorder.get());
+        }
+      });
   if (mode_ == Mode::Plain) return;
   auto& total = counters_[kernel];
   total += {.launches = 1,

@@ -50,7 +50,7 @@ class EmulatedStream : public Stream {
   void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
            const std::string& instance = {});
 
-  /// Of all launches (Schedule::barriers_skip_ended).
+  /// The sum over all launches (Schedule::barriers_skip_ended).
   SkippedThreads skipped() const;
 
   /// Counts since the stream was made.

@@ -22,7 +22,8 @@ class SharedShadow;
 
 class Recorder : public BlockObserver {
  public:
-  /// Checks accesses where there is a shadow of global memory. Without `counts` it does nothing else.
+  /// Checks accesses where there is a shadow of global memory. Without `counts` it does nothing
+  /// else.
   Recorder(GlobalShadow* global, bool counts);
   ~Recorder() override;
   Recorder(const Recorder&) = delete;

@@ -71,7 +71,8 @@ struct GradientPlace {
   }
 };
 
-/// What a thread brings: of kBrought rows of either operand the position of its lane.
+/// The elements that a thread brings: those at the position of its lane in kBrought rows of either
+/// operand.
 template <class Tile, bool kRound>
 class GradientOperands {
  public:

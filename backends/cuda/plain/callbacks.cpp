@@ -22,7 +22,7 @@ inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std:
   if (services != nullptr) services->touch_pieces(how, address, bytes, most, pc);
 }
 
-/// What a range is of at most: one of 8 or 16 bytes is a type with an alignment below 8.
+/// The alignment of a range: one of 8 or 16 bytes is a type with an alignment below 8.
 constexpr std::size_t most_of_range(std::size_t bytes) {
   return bytes == 8 || bytes == 16 ? 4 : bytes == 4 ? 2 : 16;
 }

@@ -54,7 +54,8 @@ using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize
 
 #include "backends/cuda/plain/device_functions.h"
 
-/// Of the GPU that is emulated. Headers of the C++ library, above, have another meaning of it.
+/// The architecture of the emulated GPU. Headers of the C++ library, above, have another meaning of
+/// it.
 #define __CUDA_ARCH__ 900
 
 #define memcpy(...) ::triptych::cuda::plain::copy(__VA_ARGS__)

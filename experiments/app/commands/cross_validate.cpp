@@ -46,6 +46,8 @@ std::filesystem::path folder_of(const std::filesystem::path& folder, std::int64_
 /// The configuration with what a run adds to it left out.
 std::string asked_for(training::RunConfig config) {
   config.data.labels.clear();
+  config.data.palette.clear();
+  config.data.shares.clear();
   config.schedule_steps = 0;
   config.init_sha256.clear();
   config.cut.clear();

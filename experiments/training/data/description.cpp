@@ -101,7 +101,7 @@ class Describer {
 
   void add_image(const PicturePair& pair) {
     auto& file = images_.of(pair.image);
-    auto picture = file.read(pair.page);
+    const auto picture = file.read(pair.page);
     const auto conflict =
         images_in_set_.add(pair.image.string(), file.form(pair.page), file.orientation());
     if (!conflict.empty() && conflict_.empty()) conflict_ = conflict;
@@ -109,21 +109,28 @@ class Describer {
     ++description_.forms[triptych::describe(picture.form)];
     channels_.insert(picture.form.channels);
     moments_.add(picture.samples);
-    const auto digest = digest_of(picture);
-    add_scale(pair.name, std::move(picture));
-    const auto [first, is_new] = digests_.try_emplace(digest, pair);
+    add_scale(pair.name, picture);
+    const auto [first, is_new] = digests_.try_emplace(digest_of(picture), pair);
     if (is_new) return;
     description_.duplicates.push_back(
         {first->second.name, pair.name, first->second.split, pair.split});
   }
 
-  void add_scale(const std::string& name, Picture picture) {
-    Sample sample = {.name = name,
-                     .channels = picture.form.channels,
-                     .height = picture.form.height,
-                     .width = picture.form.width};
-    sample.image = to_planes(std::move(picture), sample.channels);
-    const auto values = values_of(sample, {});
+  /// Row by row, without a copy of the picture.
+  void add_scale(const std::string& name, const Picture& picture) {
+    const auto channels = static_cast<std::size_t>(picture.form.channels);
+    std::vector<float> row(static_cast<std::size_t>(picture.form.width));
+    const auto visit = [&](const TakeValues& take) {
+      for (std::size_t first = 0; first < picture.samples.size(); first += row.size() * channels) {
+        for (std::size_t channel = 0; channel < channels; ++channel) {
+          for (std::size_t x = 0; x < row.size(); ++x) {
+            row[x] = picture.samples[first + x * channels + channel];
+          }
+          take(static_cast<std::int64_t>(channel), row);
+        }
+      }
+    };
+    const auto values = values_of(visit, picture.form.channels, {});
     std::vector<double> deviations;
     for (std::size_t i = 0; i < values.constant.size(); ++i)
       deviations.push_back(values.constant[i] ? 0 : values.normalization.deviation[i]);

@@ -25,7 +25,8 @@ std::vector<DType> numbers(Grower& g) {
 
 void add_smooth_unary(Grower& g) {
   using enum UnaryKind;
-  Unary op(g.one_of<UnaryKind>({Sigmoid, Tanh, Gelu, Erf, Exp, Log, Sqrt, Reciprocal}));
+  Unary op(g.one_of<UnaryKind>(
+      {Sigmoid, Tanh, Gelu, Erf, Exp, Log, Sqrt, Reciprocal, Softplus, Softsign}));
   auto x = g.operand({.dtypes = floats(g), .limit = op.kind == Exp ? 4.0 : 32.0});
   if (op.kind == Log || op.kind == Sqrt) x = positive(g, x);
   if (op.kind == Reciprocal && g.smallest_magnitude(x) < 0.25) x = positive(g, x);
@@ -35,11 +36,11 @@ void add_smooth_unary(Grower& g) {
 
 void add_kinked_unary(Grower& g) {
   using enum UnaryKind;
-  Unary op(g.one_of<UnaryKind>({Relu, Relu, Relu, LeakyRelu, Neg, Abs, Sign, Clip}));
+  Unary op(g.one_of<UnaryKind>({Relu, Relu, Relu, LeakyRelu, Elu, Neg, Abs, Sign, Clip}));
   op.alpha = g.one_of<float>({0.01F, 0.3F, -0.5F});
   op.min = g.one_of<float>({-1, -2, 0});
   op.max = g.one_of<float>({0.25F, 1, 3});
-  const bool any_number = op.kind != LeakyRelu;
+  const bool any_number = op.kind != LeakyRelu && op.kind != Elu;
   const auto x = g.operand({.dtypes = any_number ? numbers(g) : floats(g)});
   if (!is_floating(g.spec(x).dtype)) op.max = g.one_of<float>({1, 3});
   g.add(make_op(op), {x});

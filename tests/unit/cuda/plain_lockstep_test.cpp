@@ -54,7 +54,7 @@ TEST(PlainLockstep, a_turn_of_a_loop_is_not_joined_with_the_next_one) {
 }
 
 TEST(PlainLockstep, a_filter_loads_once_in_each_turn_that_some_lane_chooses) {
-  // Of flags 0, 1, 2, ... each turn of 32 lanes chooses 8, one in each half sector.
+  // From flags 0, 1, 2, ... each turn of 32 lanes chooses 8, one in each half sector.
   const auto at = run("chosen", {"i32:4096=count", "f32:4096=1", "f32:32", "4096"});
   EXPECT_EQ(loads(at).requests, 128U + 128U);
   EXPECT_EQ(loads(at).lanes, 4096U + 1024U);
