@@ -43,9 +43,9 @@ struct IndexFault {
 
   TRIPTYCH_HOST_DEVICE static constexpr std::uint64_t word(std::int64_t position,
                                                            std::int64_t index) {
-    constexpr std::int64_t kMost = 0x7FFFFFFF;
-    const auto place = position < kMost ? position + 1 : kMost;
-    const auto cut = index < -kMost - 1 ? -kMost - 1 : index > kMost ? kMost : index;
+    const std::int64_t most = 0x7FFFFFFF;
+    const auto place = position < most ? position + 1 : most;
+    const auto cut = index < -most - 1 ? -most - 1 : index > most ? most : index;
     return static_cast<std::uint64_t>(cut) << 32 | static_cast<std::uint64_t>(place);
   }
   static IndexFault of(std::uint64_t word) {

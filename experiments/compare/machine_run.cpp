@@ -54,10 +54,13 @@ void add_host(Timing& timing, double seconds) {
   timing.kind = TimeKind::Modelled;
 }
 
-/// The median epoch; of a simulated machine with its host's share.
+/// The median epoch, if there was one; of a simulated machine with its host's share.
 Timing epoch_time(const TrainingRun& run) {
-  Timing timing = {.kind = run.epochs().front().train_time.kind};
-  for (const auto& epoch : run.epochs()) timing.samples.push_back(epoch.train_time.seconds);
+  Timing timing;
+  for (const auto& epoch : run.epochs()) {
+    timing.kind = epoch.train_time.kind;
+    timing.samples.push_back(epoch.train_time.seconds);
+  }
   timing.seconds = median_of(timing.samples);
   return timing;
 }

@@ -270,9 +270,10 @@ PYBIND11_MODULE(_triptych, module) {
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,
                                  pybind11::call_guard<pybind11::gil_scoped_release>()));
-  module.def("set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
-             "Limits the memory of tensors, plans, models and pictures of this process. What would "
-             "exceed it raises BadInput. NumPy's arrays do not count.");
+  module.def(
+      "set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
+      "Limits the memory of tensors, plans, models and pictures of this process. A request beyond "
+      "it raises BadInput. NumPy's arrays do not count.");
   module.def("train_options", &python::train_options,
              "The options of `train`, with their policies when a run is resumed.");
   module.def("devices", &python::devices,

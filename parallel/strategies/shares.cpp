@@ -398,10 +398,10 @@ class ShareBuilder {
 
   /// The share's denominator over the mean of all shares'; 0 where no label of the batch counts.
   ValueId weight_of(const SoftmaxCrossEntropyLoss& loss, const std::vector<ValueId>& inputs) {
-    constexpr double kLeast = 1e-30;
+    const double least = 1e-30;
     const Formula f(own_.graph);
     const auto count = loss.denominator(own_.graph, inputs[0], inputs[1]);
-    return f.div(count, f.apply(BinaryKind::Max, mean(count), kLeast));
+    return f.div(count, f.apply(BinaryKind::Max, mean(count), least));
   }
 
   void add_update(ValueId loss) {

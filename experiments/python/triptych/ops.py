@@ -23,8 +23,8 @@ from .drawing import bars_html
 class Result:
     """Outputs of one operator, and what it took to compute them.
 
-    A result with one output has a shape, a dtype and arithmetic, like a value of a graph. A result
-    with several outputs is a sequence of results: `a, b = triptych.ops.split(x, ...)`.
+    A result with one output has a shape, a dtype and arithmetic, like a value of a graph. One
+    with several outputs is a sequence of results, which unpacks into its parts.
     """
 
     outputs: tuple
