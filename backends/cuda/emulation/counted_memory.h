@@ -22,6 +22,8 @@ struct alignas(sizeof(T) * kCount) Vector {
   const T& operator[](int i) const { return values[i]; }
 };
 
+// The functions below report no pieces of code (kernel_pieces.cpp): a kernel calls them from many
+// places, and a piece that several places share would join their ways.
 struct Index {
   template <std::integral I>
   Index(I i, Location place = Location::current())  // NOLINT(google-explicit-constructor)
@@ -37,19 +39,24 @@ class Reference {
 
   Reference(T* at, const Location& where) : at_(at), where_(where) {}
 
-  operator Value() const {  // NOLINT(google-explicit-constructor): reads like the element
+  [[gnu::no_sanitize_coverage]] operator Value()
+      const {  // NOLINT(google-explicit-constructor): reads like the element
     Recorder::current().access(kSpace, Recorder::plain(Access::Load), at_, sizeof(T), where_);
     return *at_;
   }
-  const Reference& operator=(const Value& value) const {
+  [[gnu::no_sanitize_coverage]] const Reference& operator=(const Value& value) const {
     Recorder::current().access(kSpace, Recorder::plain(Access::Store), at_, sizeof(T), where_);
     *at_ = value;
     return *this;
   }
   // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): an element may be stored to itself
-  const Reference& operator=(const Reference& other) const { return *this = Value(other); }
+  [[gnu::no_sanitize_coverage]] const Reference& operator=(const Reference& other) const {
+    return *this = Value(other);
+  }
   Reference(const Reference&) = default;
-  const Reference& operator+=(const Value& value) const { return *this = Value(*this) + value; }
+  [[gnu::no_sanitize_coverage]] const Reference& operator+=(const Value& value) const {
+    return *this = Value(*this) + value;
+  }
 
  private:
   T* at_;
@@ -62,22 +69,24 @@ class Global {
   Global() = default;
   Global(T* data, std::int64_t size) : data_(data), size_(size) {}
 
-  Reference<T, Space::Global> operator[](Index i) const { return {checked(i, 1), i.where}; }
+  [[gnu::no_sanitize_coverage]] Reference<T, Space::Global> operator[](Index i) const {
+    return {checked(i, 1), i.where};
+  }
 
   template <int kCount>
-  auto load(Index i) const {
+  [[gnu::no_sanitize_coverage]] auto load(Index i) const {
     using Elements = Vector<std::remove_const_t<T>, kCount>;
     return Elements(whole<const Elements>(i));
   }
   template <int kCount>
-  void store(Index i, const Vector<T, kCount>& values) const {
+  [[gnu::no_sanitize_coverage]] void store(Index i, const Vector<T, kCount>& values) const {
     whole<Vector<T, kCount>>(i) = values;
   }
   Global from(Index i) const { return {data_ + i.value, size_ - i.value}; }
 
  private:
   template <class Elements>
-  Reference<Elements, Space::Global> whole(const Index& i) const {
+  [[gnu::no_sanitize_coverage]] Reference<Elements, Space::Global> whole(const Index& i) const {
     auto* at = checked(i, sizeof(Elements) / sizeof(T));
     if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Elements) != 0) {
       emulation::Block::current().fail(FaultKind::OutOfBounds, i.where,
@@ -85,7 +94,7 @@ class Global {
     }
     return {reinterpret_cast<Elements*>(at), i.where};
   }
-  T* checked(const Index& i, std::int64_t count) const {
+  [[gnu::no_sanitize_coverage]] T* checked(const Index& i, std::int64_t count) const {
     if (i.value < 0 || i.value + count > size_) {
       emulation::fail_out_of_bounds(i.value, size_, i.where);
     }
@@ -100,31 +109,34 @@ template <class T, int kHeight, int kWidth = 1>
 struct Shared {
   T data[kHeight * kWidth];
 
-  Reference<T, Space::Shared> operator[](Index i) {
+  [[gnu::no_sanitize_coverage]] Reference<T, Space::Shared> operator[](Index i) {
     return {checked(i.value, kHeight * kWidth, i.where), i.where};
   }
-  Reference<T, Space::Shared> operator()(Index row, Index column) {
+  [[gnu::no_sanitize_coverage]] Reference<T, Space::Shared> operator()(Index row, Index column) {
     return {at(row, column, 1), column.where};
   }
   template <int kCount>
-  Vector<T, kCount> load(Index row, Index column) {
+  [[gnu::no_sanitize_coverage]] Vector<T, kCount> load(Index row, Index column) {
     return whole<kCount>(row, column);
   }
   template <int kCount>
-  void store(Index row, Index column, const Vector<T, kCount>& values) {
+  [[gnu::no_sanitize_coverage]] void store(Index row, Index column,
+                                           const Vector<T, kCount>& values) {
     whole<kCount>(row, column) = values;
   }
 
  private:
   template <int kCount>
-  Reference<Vector<T, kCount>, Space::Shared> whole(const Index& row, const Index& column) {
+  [[gnu::no_sanitize_coverage]] Reference<Vector<T, kCount>, Space::Shared> whole(
+      const Index& row, const Index& column) {
     return {reinterpret_cast<Vector<T, kCount>*>(at(row, column, kCount)), column.where};
   }
-  T* checked(std::int64_t i, std::int64_t size, const Location& where) {
+  [[gnu::no_sanitize_coverage]] T* checked(std::int64_t i, std::int64_t size,
+                                           const Location& where) {
     if (i < 0 || i >= size) emulation::fail_out_of_bounds(i, size, where);
     return data + i;
   }
-  T* at(const Index& row, const Index& column, int count) {
+  [[gnu::no_sanitize_coverage]] T* at(const Index& row, const Index& column, int count) {
     checked(column.value + count - 1, kWidth, column.where);
     return checked(row.value, kHeight, row.where) + row.value * (kWidth - 1) + column.value;
   }
