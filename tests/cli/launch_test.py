@@ -144,7 +144,7 @@ class LaunchTest(ProgramTest):
 
     def start_elastic(self, ranks, *options):
         return self.start("launch", "--elastic", "-n", str(ranks), *RUN, "--steps-per-epoch", "1000000", *options,
-                          "--out", "a", "--transport", "mpi", "--comm-timeout", "2")
+                          "--out", "a", "--transport", "mpi", "--comm-timeout", "5")
 
     def step_of_checkpoint(self):
         saved = checkpoints(self.folder / "a")

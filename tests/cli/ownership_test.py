@@ -1,5 +1,6 @@
 """Only the program's own files are replaced or deleted: hostile lists, links, copies, other commands, other runs."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import fcntl
 import signal
 
@@ -191,6 +192,12 @@ class Several(OwnershipTest):
         self.assertEqual([path for path in (self.folder / "runs").glob("*")], [])
 
 
+def end_group(number):
+    """Kills what is left of a process group: nothing, where its members have ended with their parent."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(number, signal.SIGKILL)
+
+
 class Killed(OwnershipTest):
     def test_what_a_killed_command_left_goes_with_the_next(self):
         tmp = self.folder / "tmp"
@@ -206,7 +213,7 @@ class Killed(OwnershipTest):
         process = subprocess.Popen([PROGRAM, "kernel", "build", "scale.cu"], cwd=self.folder, env=slow,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(process.wait)
-        self.addCleanup(lambda: os.killpg(process.pid, signal.SIGKILL))
+        self.addCleanup(end_group, process.pid)
         left = lambda: list(tmp.glob("triptych-kernel.*/.triptych-files/*.log"))
         wait_for(left)
         process.kill()
