@@ -26,7 +26,8 @@ struct alignas(sizeof(T) * kCount) Vector {
 // places, and a piece that several places share would join their ways.
 struct Index {
   template <std::integral I>
-  Index(I i, Location place = Location::current())  // NOLINT(google-explicit-constructor)
+  [[gnu::no_sanitize_coverage]] Index(
+      I i, Location place = Location::current())  // NOLINT(google-explicit-constructor)
       : value(static_cast<std::int64_t>(i)), where(place) {}
   std::int64_t value;
   Location where;
@@ -37,7 +38,7 @@ class Reference {
  public:
   using Value = std::remove_const_t<T>;
 
-  Reference(T* at, const Location& where) : at_(at), where_(where) {}
+  [[gnu::no_sanitize_coverage]] Reference(T* at, const Location& where) : at_(at), where_(where) {}
 
   [[gnu::no_sanitize_coverage]] operator Value()
       const {  // NOLINT(google-explicit-constructor): reads like the element
@@ -67,7 +68,7 @@ template <class T>
 class Global {
  public:
   Global() = default;
-  Global(T* data, std::int64_t size) : data_(data), size_(size) {}
+  [[gnu::no_sanitize_coverage]] Global(T* data, std::int64_t size) : data_(data), size_(size) {}
 
   [[gnu::no_sanitize_coverage]] Reference<T, Space::Global> operator[](Index i) const {
     return {checked(i, 1), i.where};
@@ -82,7 +83,9 @@ class Global {
   [[gnu::no_sanitize_coverage]] void store(Index i, const Vector<T, kCount>& values) const {
     whole<Vector<T, kCount>>(i) = values;
   }
-  Global from(Index i) const { return {data_ + i.value, size_ - i.value}; }
+  [[gnu::no_sanitize_coverage]] Global from(Index i) const {
+    return {data_ + i.value, size_ - i.value};
+  }
 
  private:
   template <class Elements>

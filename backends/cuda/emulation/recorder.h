@@ -35,7 +35,9 @@ class Recorder : public BlockObserver {
   /// The recorder of the thread that runs now.
   static Recorder& current();
 
-  static Manner plain(Access access) { return {access, Strength::Plain, access != Access::Load}; }
+  [[gnu::no_sanitize_coverage]] static Manner plain(Access access) {
+    return {access, Strength::Plain, access != Access::Load};
+  }
 
   void access(Space space, const Manner& manner, const void* address, unsigned bytes,
               const Location& where);
