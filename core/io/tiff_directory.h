@@ -14,27 +14,27 @@ namespace triptych::internal {
 
 /// Ways from samples of a directory to channels.
 enum class Decode : std::uint8_t {
-  Samples,   ///< as they are
-  Inverted,  ///< white is 0
-  Indices,   ///< of a palette, as they are
-  Colours,   ///< of a palette
-  Rgba,      ///< colour spaces that libtiff converts, to 8 bits
+  Samples,   ///< the samples are the channels
+  Inverted,  ///< the samples, subtracted from the largest: 0 is white
+  Indices,   ///< the indices into a palette are the channel
+  Colours,   ///< the colours of a palette are the channels
+  Rgba,      ///< libtiff converts another colour space to 8-bit channels
 };
 
 struct TiffDirectory {
   toff_t offset = 0;
-  std::int64_t number = 0;  ///< among all directories of the file
+  std::int64_t number = 0;  ///< its place among all directories of the file
   PictureForm form;
   Decode decode = Decode::Samples;
-  std::int64_t samples = 1;  ///< stored for a pixel, with alpha
+  std::int64_t samples = 1;  ///< samples per pixel in the file, alpha included
   int stored_bits = 8;
   int format = SAMPLEFORMAT_UINT;
-  bool separate = false;  ///< each channel lies in blocks of its own
+  bool separate = false;  ///< each channel has its own blocks
   bool tiled = false;
-  bool white_is_zero = false;  ///< in viewers, where the numbers are taken as they are
+  bool white_is_zero = false;  ///< viewers show 0 as white, but the numbers are the data
   std::int64_t block_width = 0;
   std::int64_t block_height = 0;
-  std::uint64_t first_byte = 0;  ///< of the pixels
+  std::uint64_t first_byte = 0;  ///< where the pixels begin
   std::uint16_t compression = COMPRESSION_NONE;
 
   /// Bytes of a row of a block.

@@ -150,9 +150,9 @@ struct Send : OpOf<Send> {
   bool collective() const override { return true; }
 };
 
-/// y_i = what rank `from` of the axis sent, of the i-th shape of `shapes` as in AllGather and the
-/// i-th dtype of `dtypes`, which lists their names, one after another with spaces between; empty:
-/// f32. The reference, to whom nobody sends, has zeros.
+/// y_i is the i-th tensor that rank `from` of the axis sent. `shapes` has the shapes as AllGather
+/// does. `dtypes` names the dtypes, separated by spaces. Empty means f32. The reference has no
+/// sender and gives zeros.
 struct Receive : OpOf<Receive> {
   static constexpr std::string_view kName = "Receive";
   static constexpr std::string_view kSummary = "y_i = what rank `from` sent";

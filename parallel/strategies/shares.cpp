@@ -454,43 +454,32 @@ TrainingGraph drawn_for(TrainingGraph training, int number) {
   return training;
 }
 
-/// The step of a batch of double size; nothing where the model takes one size alone.
-std::optional<TrainingGraph> step_of_twice(const TrainingStep& step, std::int64_t rows) {
-  try {
-    return step(2 * rows);
-  } catch (const InvalidArgument&) {
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 ShareStep step_of_share(const TrainingStep& step, const Share& share) {
   ShareStep result{step(share.rows)};
   if (share.shares == 1 && share.number == 0) return result;
-  const auto twice = step_of_twice(step, share.rows);
-  if (!twice) {
-    result.inexact.push_back(
-        fmt::format("the model takes batches of {} alone, so the loss is the mean of those of the "
-                    "shares",
-                    share.rows));
+  std::optional<TrainingGraph> twice;
+  try {
+    twice = step(2 * share.rows);
+  } catch (const InvalidArgument& error) {  // for example, the model has one batch size
+    result.inexact.push_back(fmt::format(
+        "the loss is the mean over the shares, because a batch of {} cannot be examined: {}",
+        2 * share.rows, error.what()));
     return result;
   }
-  std::vector<std::string> drawn;
-  {
-    const Dependences dependences(result.training, *twice);
-    drawn = dependences.drawn_by_row();
-    if (share.shares > 1) {
-      result.inexact = dependences.inexact();
-      if (dependences.has_batch_norm()) {
-        result.inexact.push_back(fmt::format(
-            "batch normalisation takes its statistics from {} {} at a time, not from the batch",
-            share.rows, share.rows == 1 ? "row" : "rows"));
-      }
-      const bool sum = dependences.kind_of(loss_value(result.training).id) == Kind::Sum;
-      if (!dependences.plain() || sum)
-        result.training = ShareBuilder(result.training, dependences, share.shares).run();
+  const Dependences dependences(result.training, *twice);
+  auto drawn = dependences.drawn_by_row();
+  if (share.shares > 1) {
+    result.inexact = dependences.inexact();
+    if (dependences.has_batch_norm()) {
+      result.inexact.push_back(fmt::format(
+          "batch normalisation takes its statistics from {} {} at a time, not from the batch",
+          share.rows, share.rows == 1 ? "row" : "rows"));
     }
+    const bool sum = dependences.kind_of(loss_value(result.training).id) == Kind::Sum;
+    if (!dependences.plain() || sum)
+      result.training = ShareBuilder(result.training, dependences, share.shares).run();
   }
   result.training.drawn_by_row = std::move(drawn);
   result.training = drawn_for(std::move(result.training), share.number);

@@ -1,5 +1,5 @@
 // The rules of the house that a program can check: arrows between folders, sizes of files, macros,
-// licence lines, READMEs, and links in documents.
+// licence lines, READMEs, and links in documents. One file, because the rules share what they read.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -211,7 +211,7 @@ class Draw:
             self.load()
 
     def meet(self):
-        """What all threads do together; after a return nobody can."""
+        """An operation of all threads, which is impossible once one has returned."""
         if self.returns:
             return
         kinds = ["barrier"] + ["warp", "warp", "halves", "shuffle"] * self.full_warps

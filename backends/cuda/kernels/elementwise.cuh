@@ -55,9 +55,9 @@ struct ElementOffsets {
 
   /// True when operand k is one element for all of the output.
   bool single(int k) const { return reach(k) == 1; }
-  /// True when elements i to i + 3 of the output lie side by side in every operand that is not
-  /// single, at a multiple of four elements, for each multiple i of four; but for the end of the
-  /// output, where there is one axis.
+  /// True when each group of four output elements, from a multiple of four on, is contiguous and
+  /// aligned to four elements in every operand that is not single. With one axis the last group
+  /// may have fewer elements.
   bool in_fours() const {
     if (axes == 0) return true;
     const int last = axes - 1;

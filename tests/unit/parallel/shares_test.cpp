@@ -158,6 +158,14 @@ const std::vector<Sharing> kSharings = {{"dp", 2},
                                         {"tp", 2},
                                         {"tp", 4, "dp=2,tp=2"}};
 
+/// Sets how the run is shared. Returns the order of its sums.
+const char* share_by(RunOptions& run, const Sharing& sharing) {
+  run.mesh = sharing.mesh;
+  run.accumulate = sharing.accumulate;
+  run.shards = sharing.shards;
+  return sharing.shards > 0 ? "shard-tree" : "rank-ordered";
+}
+
 class Losses : public testing::TestWithParam<LossCase> {};
 
 TEST_P(Losses, are_those_of_one_rank_under_every_strategy) {
@@ -166,10 +174,7 @@ TEST_P(Losses, are_those_of_one_rank_under_every_strategy) {
   const auto single = train_ranks("dp", 1, "rank-ordered", run);
   const auto& alone = single[0];
   for (const auto& sharing : kSharings) {
-    run.mesh = sharing.mesh;
-    run.accumulate = sharing.accumulate;
-    run.shards = sharing.shards;
-    const auto* order = sharing.shards > 0 ? "shard-tree" : "rank-ordered";
+    const auto* order = share_by(run, sharing);
     const auto name = fmt::format("{} on {} {} accumulate {}", sharing.strategy, sharing.ranks,
                                   sharing.mesh, sharing.accumulate);
     for (const auto& rank : train_ranks(sharing.strategy, sharing.ranks, order, run)) {
@@ -280,10 +285,7 @@ TEST(Shares, draw_for_the_elements_of_the_whole_batch) {
   const auto single = train_ranks("dp", 1, "rank-ordered", run);
   const auto& alone = single[0];
   for (const auto& sharing : kSharings) {
-    run.mesh = sharing.mesh;
-    run.accumulate = sharing.accumulate;
-    run.shards = sharing.shards;
-    const auto* order = sharing.shards > 0 ? "shard-tree" : "rank-ordered";
+    const auto* order = share_by(run, sharing);
     const auto losses = train_ranks(sharing.strategy, sharing.ranks, order, run)[0].losses;
     for (std::size_t i = 0; i < losses.size(); ++i)
       EXPECT_NEAR(losses[i], alone.losses[i], 1e-6) << sharing.strategy << sharing.ranks;
