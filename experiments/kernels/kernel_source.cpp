@@ -235,7 +235,7 @@ class Build {
            const fs::path& output = {}) const {
     command.emplace_back("-o");
     command.push_back(output.empty() ? object(step) : output.string());
-    const int status = mmu::run_logged(command, log(step));
+    const int status = mmu::run_logged(command, log(step), folder_);
     if (status == 0) return;
     auto words = words_of(log(step));
     if (words.find("<<<") != words.npos) {

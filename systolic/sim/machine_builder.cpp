@@ -198,7 +198,7 @@ class Build {
       command.push_back(fmt::format("-G{}={}", name, value));
     for (const RtlSource& source : sources_) command.push_back(copy_of(source).string());
     // It looks for modules that no file declares, and for included files, in its current directory.
-    const int status = run_logged(command, plan_.log, model());
+    const int status = run_logged(command, plan_.log, plan_.folder, model());
     if (status == 0) return;
     if (plan_.machine.rtl.empty() || status == kNotStarted) fail(command, status);
     throw std::invalid_argument(fmt::format("[rtl] Verilator refuses machine '{}':\n{}{}",
@@ -302,7 +302,7 @@ class Build {
   }
 
   void run(const Command& command) const {
-    const int status = run_logged(command, plan_.log);
+    const int status = run_logged(command, plan_.log, plan_.folder);
     if (status != 0) fail(command, status);
   }
   [[noreturn]] void fail(const Command& command, int status) const {

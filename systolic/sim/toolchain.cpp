@@ -30,13 +30,15 @@ std::string processor() {
 }
 
 /// Starts a command whose standard output and error go where `actions` say.
-int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_actions_t* actions) {
+int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_actions_t* actions,
+                   char** environment = environ) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t process = 0;
-  if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environ) != 0)
+  if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environment) !=
+      0)
     return kNotStarted;
   int status = 0;
   while (waitpid(process, &status, 0) < 0)
@@ -110,7 +112,7 @@ const Toolchain& toolchain() {
 }
 
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log,
-               const std::filesystem::path& folder) {
+               const std::filesystem::path& temporary, const std::filesystem::path& folder) {
   std::ofstream file(log, std::ios::app);
   file << fmt::format("$ {}\n", fmt::join(command, " ")) << std::flush;
   if (!file)
@@ -122,7 +124,12 @@ int run_logged(const std::vector<std::string>& command, const std::filesystem::p
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  const int status = spawn_and_wait(command, &actions);
+  std::string variable = "TMPDIR=" + std::filesystem::absolute(temporary).string();
+  std::vector<char*> environment = {variable.data()};
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!std::string_view(*entry).starts_with("TMPDIR=")) environment.push_back(*entry);
+  environment.push_back(nullptr);
+  const int status = spawn_and_wait(command, &actions, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   return status;
 }

@@ -25,8 +25,10 @@ inline constexpr const char* kToolsRemedy = "apt-get install verilator make clan
 /// Status of a command that could not be started, as shells have it.
 inline constexpr int kNotStarted = 127;
 /// Runs a command in `folder` (empty: in the current one), appends it and its output to `log`, and
-/// returns its exit status. Throws std::system_error when the log cannot be written.
+/// returns its exit status. Its temporary files go to `temporary` (TMPDIR), a folder that the
+/// caller removes: a compiler that is killed leaves its own. Throws std::system_error when the log
+/// cannot be written.
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log,
-               const std::filesystem::path& folder = {});
+               const std::filesystem::path& temporary, const std::filesystem::path& folder = {});
 
 }  // namespace triptych::mmu
