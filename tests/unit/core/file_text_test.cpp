@@ -28,7 +28,13 @@ TEST(FileText, what_steers_a_terminal_becomes_an_escape) {
 TEST(FileText, bytes_that_are_no_utf8_become_escapes) {
   EXPECT_EQ(escaped("\x9b\xff"), "\\x9b\\xff");
   EXPECT_EQ(escaped("\xc3"), "\\xc3") << "cut";
-  EXPECT_EQ(escaped("\xc0\xaf"), "\\xc0\\xaf") << "longer than it need be";
+  EXPECT_EQ(escaped("\xe2\x28\xa1"), "\\xe2(\\xa1") << "no continuation";
+  EXPECT_EQ(escaped("\xc0\xaf"), "\\xc0\\xaf") << "two bytes for one";
+  EXPECT_EQ(escaped("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf") << "three bytes for two";
+  EXPECT_EQ(escaped("\xe0\xa0\x80"), "\xe0\xa0\x80") << "the first of three bytes";
+  EXPECT_EQ(escaped("\xf0\x8f\xbf\xbf"), "\\xf0\\x8f\\xbf\\xbf") << "four bytes for three";
+  EXPECT_EQ(escaped("\xf0\x90\x80\x80"), "\xf0\x90\x80\x80") << "the first of four bytes";
+  EXPECT_EQ(escaped("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond the last character";
   EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half of a pair";
 }
 
