@@ -9,6 +9,7 @@
 
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
+#include "backends/cpu/kernels/conv_stride_one.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/winograd_rules.h"
 #include "backends/cpu/winograd/filters.h"
@@ -38,52 +39,11 @@ constexpr std::int64_t kCachedFloats = 4'000'000;
 // Tasks for each thread that threads of unequal speed share well.
 constexpr std::int64_t kTasksPerThread = 4;
 
-/// A convolution of 3x3 and stride 1 as both operators see it.
-struct Problem {
-  std::int64_t batch = 1, in_channels = 1, out_channels = 1;
-  std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, pad[2] = {0, 0};
-  std::int64_t out_stride = 0, in_stride = 0;  ///< of the weights, along those channels
-  bool flipped = false;                        ///< taps run backwards
-  bool relu = false;
-};
-
-ConvGeometry geometry_of(const KernelQuery& query) {
-  const auto &x = query.inputs[0].spec.shape, &w = query.inputs[1].spec.shape;
-  const auto* conv = op_cast<Conv>(query.op);
-  return conv != nullptr ? conv->geometry(x, w) : query.as<ConvTranspose>().geometry(x, w);
-}
-
-Problem problem_of(const KernelQuery& query) {
-  const auto g = geometry_of(query);
-  const auto& w = g.window;
-  const auto w_stride = query.inputs[1].outer_stride;
-  if (const auto* conv = op_cast<Conv>(query.op)) {
-    return {.batch = g.batch,
-            .in_channels = g.in_channels,
-            .out_channels = g.out_channels,
-            .in = {w.in[0], w.in[1]},
-            .out = {w.out[0], w.out[1]},
-            .pad = {w.pad_begin[0], w.pad_begin[1]},
-            .out_stride = w_stride,
-            .in_stride = g.taps(),
-            .relu = conv->activation == "relu"};
-  }
-  return {.batch = g.batch,
-          .in_channels = g.out_channels,
-          .out_channels = g.in_channels,
-          .in = {w.out[0], w.out[1]},
-          .out = {w.in[0], w.in[1]},
-          .pad = {w.kernel[0] - 1 - w.pad_begin[0], w.kernel[1] - 1 - w.pad_begin[1]},
-          .out_stride = g.taps(),
-          .in_stride = w_stride,
-          .flipped = true};
-}
-
 template <int kTile>
 class ConvWinograd : public Kernel {
  public:
   ConvWinograd(const KernelQuery& query, Device& device)
-      : problem_(problem_of(query)),
+      : problem_(stride_one_conv(query)),
         x_stride_(query.inputs[0].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
@@ -104,7 +64,7 @@ class ConvWinograd : public Kernel {
   }
 
   static Verdict accepts(const KernelQuery& query) {
-    const auto g = geometry_of(query);
+    const auto g = geometry_of_either(query);
     auto verdict = accepts_winograd(query.contract, g);
     if (verdict.accepted && std::max(g.window.pad_begin[0], g.window.pad_begin[1]) > 2) {
       verdict = Verdict::no("is padded by more than 2");
@@ -114,7 +74,7 @@ class ConvWinograd : public Kernel {
 
   /// By what was measured (docs/results/cpu.md).
   static Verdict worth(const KernelQuery& query) {
-    const auto p = problem_of(query);
+    const auto p = stride_one_conv(query);
     const auto side = std::min(p.out[0], p.out[1]);
     const auto fewest = std::min(p.in_channels, p.out_channels);
     const bool ready = constant_input(query, 1) != nullptr;  // filters are transformed beforehand
@@ -379,7 +339,7 @@ class ConvWinograd : public Kernel {
     }
   }
 
-  Problem problem_;
+  StrideOneConv problem_;
   std::int64_t x_stride_;
   std::int64_t y_stride_;
   std::int64_t threads_;

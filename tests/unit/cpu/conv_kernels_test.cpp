@@ -210,6 +210,17 @@ T with_window(const Problem& problem) {
   return op;
 }
 
+/// The gradient of the problem's input, of the same size as that.
+ConvTranspose input_gradient(const Problem& problem) {
+  const auto v = with_window<Conv>(problem).geometry(problem.x(), problem.w()).window;
+  auto op = with_window<ConvTranspose>(problem);
+  for (auto axis = 2 - static_cast<int>(problem.image.size()); axis < 2; ++axis) {
+    const auto padded = v.in[axis] + v.pad_begin[axis] + v.pad_end[axis];
+    op.output_padding.push_back((padded - v.extent(axis)) % v.stride[axis]);
+  }
+  return op;
+}
+
 class ConvKernels : public testing::Test {
  protected:
   void SetUp() override {
@@ -230,15 +241,9 @@ TEST_F(ConvKernels, convolution_is_one_chain_over_row_column_channel) {
 
 TEST_F(ConvKernels, transposed_convolution_is_one_chain_over_the_taps_of_its_phase) {
   for (const auto& problem : problems()) {
-    // The gradient of the problem's input, of the same size as that.
     const auto g = with_window<Conv>(problem).geometry(problem.x(), problem.w());
-    auto op = with_window<ConvTranspose>(problem);
+    const auto op = input_gradient(problem);
     const auto rank = static_cast<std::int64_t>(problem.image.size()) + 2;
-    for (auto axis = static_cast<int>(4 - rank); axis < 2; ++axis) {
-      const auto& v = g.window;
-      const auto padded = v.in[axis] + v.pad_begin[axis] + v.pad_end[axis];
-      op.output_padding.push_back((padded - v.extent(axis)) % v.stride[axis]);
-    }
     const auto x = random_tensor(image_shape(rank, g.batch, g.out_channels, g.window.out));
     const auto w = random_tensor(problem.w(), 1);
     const auto chains =
@@ -271,6 +276,51 @@ TEST_F(ConvKernels, direct_weight_gradient_does_not_depend_on_threads_or_layout)
     const auto alone = run_kernel(op, inputs, {.threads = 1, .kernel = "direct"});
     const auto several = run_kernel(op, inputs, {.threads = 5, .gap = 3, .kernel = "direct"});
     EXPECT_TRUE(std::ranges::equal(alone[0].as<float>(), several[0].as<float>())) << problem.name();
+  }
+}
+
+/// Values on the tile unit: the same whatever the threads and the layout, and near the chains.
+void expect_on_tiles(const Op& op, const Tensor& first, const Tensor& second,
+                     const std::vector<float>& chains, const std::string& name) {
+  std::vector<Tensor> inputs;
+  inputs.push_back(first.clone());
+  inputs.push_back(second.clone());
+  const RunOptions runs[] = {{.threads = 1},
+                             {.threads = 2, .gap = 3},
+                             {.threads = 4, .constant = true},
+                             {.threads = 5, .gap = 17}};
+  std::vector<Tensor> first_values;
+  for (auto options : runs) {
+    options.contract = Contract::Bf16;
+    options.kernel = "tiles";
+    auto y = run_kernel(op, inputs, options);
+    ASSERT_EQ(y[0].as<float>().size(), chains.size());
+    if (first_values.empty())
+      first_values.push_back(std::move(y[0]));
+    else
+      EXPECT_TRUE(std::ranges::equal(first_values[0].as<float>(), y[0].as<float>()))
+          << op.name() << " " << name << ", " << options.threads << " threads";
+  }
+  for (std::size_t i = 0; i < chains.size(); ++i)
+    ASSERT_NEAR(first_values[0].as<float>()[i], chains[i], 1e-4F) << op.name() << " " << name;
+}
+
+TEST_F(ConvKernels, tiles_do_not_depend_on_threads_or_layout) {
+  for (const auto& problem : problems()) {
+    const auto conv = with_window<Conv>(problem);
+    const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
+    const auto g = conv.geometry(x.shape(), w.shape());
+    const auto& v = g.window;
+    if (g.groups != 1) continue;
+    if (v.stride[0] == 1 && v.stride[1] == 1)
+      expect_on_tiles(conv, x, w, conv_chains(g, rounded(x), rounded(w)), problem.name());
+    const auto rank = static_cast<std::int64_t>(problem.image.size()) + 2;
+    const auto transposed = input_gradient(problem);
+    const auto y = random_tensor(image_shape(rank, g.batch, g.out_channels, v.out), 2);
+    const auto back = transposed.geometry(y.shape(), w.shape());
+    if ((v.stride[0] == 1 && v.stride[1] == 1) || back.window.makes_tiles())
+      expect_on_tiles(transposed, y, w, conv_transpose_chains(back, rounded(y), rounded(w)),
+                      problem.name());
   }
 }
 

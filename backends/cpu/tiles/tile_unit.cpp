@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/tiles/tile_unit.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define TRIPTYCH_HAS_AMX 1
+#endif
+
+namespace triptych::cpu {
+namespace {
+
+float without_subnormals(float value) {
+  return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
+}
+
+/// One element of a word.
+float element(TileWord word, int index) {
+  const auto bits = index == 0 ? word << 16 : word & 0xFFFF0000U;
+  return without_subnormals(std::bit_cast<float>(bits));
+}
+
+/// One step of one row of `a` and one column of b, added to `sum`.
+float stand_in_step(const TileWord* a, const TileWord* b, std::int64_t b_stride, std::int64_t depth,
+                    float sum) {
+  std::array<float, 2> chains{};
+  for (std::int64_t k = 0; k < depth; ++k) {
+    for (const int i : {0, 1}) {
+      auto& chain = chains[static_cast<std::size_t>(i)];
+      chain = without_subnormals(std::fma(element(a[k], i), element(b[k * b_stride], i), chain));
+    }
+  }
+  return without_subnormals(sum + without_subnormals(chains[0] + chains[1]));
+}
+
+void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
+  const auto block_words = kTileRows * depth;
+  for (std::int64_t row = 0; row < p.row_blocks * kTileRows; ++row) {
+    for (std::int64_t column = 0; column < p.column_blocks * kTileColumns; ++column) {
+      const TileWord* a = p.a + row / kTileRows * block_words + row % kTileRows * depth;
+      float sum = 0;
+      for (const auto offset : p.b_offsets) {
+        sum = stand_in_step(a, p.b + offset + column, p.b_stride, depth, sum);
+        a += p.row_blocks * block_words;
+      }
+      p.sums[row * p.sums_stride + column] = sum;
+    }
+  }
+}
+
+#if TRIPTYCH_HAS_AMX
+
+std::string ask_for_tiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kTiles = 1U << 24, kBf16 = 1U << 22;  // of leaf 7, edx
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTiles) == 0 || (d & kBf16) == 0)
+    return "this processor has no tile unit for bfloat16 (AMX)";
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // asm/prctl.h of Linux 5.16
+  if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
+    return "the system does not permit this process to use the processor's tile unit (AMX)";
+  return {};
+}
+
+/// Operand of LDTILECFG.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::array<std::uint8_t, 14> reserved{};
+  std::array<std::uint16_t, 16> row_bytes{};
+  std::array<std::uint8_t, 16> rows{};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// Tiles 0 to 3 hold sums, 4 and 5 rows of a, 6 and 7 columns of b.
+constexpr TileConfig config_of(std::int64_t depth) {
+  TileConfig config;
+  for (std::size_t tile = 0; tile < 8; ++tile) {
+    const bool of_a = tile == 4 || tile == 5, of_b = tile >= 6;
+    config.row_bytes[tile] = static_cast<std::uint16_t>(of_a ? depth * 4 : 64);
+    config.rows[tile] = static_cast<std::uint8_t>(of_b ? depth : kTileRows);
+  }
+  return config;
+}
+
+// In memory at all times: g++ does not see that the instruction reads all 64 bytes.
+constexpr auto kConfigs = [] {
+  std::array<TileConfig, kTileDepth + 1> configs;
+  for (std::int64_t depth = 1; depth <= kTileDepth; ++depth)
+    configs[static_cast<std::size_t>(depth)] = config_of(depth);
+  return configs;
+}();
+
+[[gnu::target("amx-tile")]] void configure(std::int64_t depth) {
+  _tile_loadconfig(&kConfigs[static_cast<std::size_t>(depth)]);
+}
+
+/// Makes the compiler finish all stores: it does not see what loads of tiles read.
+void finish_stores() { __asm__ volatile("" ::: "memory"); }
+
+[[gnu::target("amx-tile")]] void release() { _tile_release(); }
+
+template <int kRows, int kColumns>
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_on_unit(const TileProduct& p,
+                                                           std::int64_t depth) {
+  const auto bytes = static_cast<std::size_t>(depth * 4);
+  const auto b_bytes = static_cast<std::size_t>(p.b_stride * 4);
+  const auto block_words = kTileRows * depth;
+  const TileWord* a = p.a;
+  finish_stores();
+  _tile_zero(0);
+  if constexpr (kColumns == 2) _tile_zero(1);
+  if constexpr (kRows == 2) _tile_zero(2);
+  if constexpr (kRows * kColumns == 4) _tile_zero(3);
+  for (const auto offset : p.b_offsets) {
+    const TileWord* b = p.b + offset;
+    _tile_loadd(4, a, bytes);
+    _tile_loadd(6, b, b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kColumns == 2) {
+      _tile_loadd(7, b + kTileColumns, b_bytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (kRows == 2) {
+      _tile_loadd(5, a + block_words, bytes);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+    if constexpr (kRows * kColumns == 4) _tile_dpbf16ps(3, 5, 7);
+    a += kRows * block_words;
+  }
+  const auto stride = static_cast<std::size_t>(p.sums_stride * 4);
+  float* below = p.sums + kTileRows * p.sums_stride;
+  _tile_stored(0, p.sums, stride);
+  if constexpr (kColumns == 2) _tile_stored(1, p.sums + kTileColumns, stride);
+  if constexpr (kRows == 2) _tile_stored(2, below, stride);
+  if constexpr (kRows * kColumns == 4) _tile_stored(3, below + kTileColumns, stride);
+}
+
+void multiply_by_hardware(const TileProduct& p, std::int64_t depth) {
+  if (p.row_blocks == 2) {
+    p.column_blocks == 2 ? multiply_on_unit<2, 2>(p, depth) : multiply_on_unit<2, 1>(p, depth);
+  } else {
+    p.column_blocks == 2 ? multiply_on_unit<1, 2>(p, depth) : multiply_on_unit<1, 1>(p, depth);
+  }
+}
+
+#else
+
+std::string ask_for_tiles() { return "there is no tile unit (AMX) outside of x86-64 Linux"; }
+void configure(std::int64_t) {}
+void release() {}
+void multiply_by_hardware(const TileProduct& p, std::int64_t depth) {
+  multiply_by_stand_in(p, depth);
+}
+
+#endif
+
+}  // namespace
+
+const std::string& tile_unit_missing() {
+  static const std::string reason = ask_for_tiles();
+  return reason;
+}
+
+TileUnit::Kind tile_unit_kind() {
+  return tile_unit_missing().empty() ? TileUnit::Kind::Hardware : TileUnit::Kind::StandIn;
+}
+
+TileUnit::TileUnit(std::int64_t depth, Kind kind) : depth_(depth), kind_(kind) {
+  if (kind_ == Kind::Hardware) configure(depth_);
+}
+
+TileUnit::~TileUnit() {
+  if (kind_ == Kind::Hardware) release();
+}
+
+void TileUnit::multiply(const TileProduct& product) const {
+  kind_ == Kind::Hardware ? multiply_by_hardware(product, depth_)
+                          : multiply_by_stand_in(product, depth_);
+}
+
+}  // namespace triptych::cpu

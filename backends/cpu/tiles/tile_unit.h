@@ -1,0 +1,61 @@
+// Products of bfloat16 on the tile unit of a processor (Intel AMX), and a stand-in with the same
+// bits for processors without one. A tile holds 16 rows of 64 bytes: words of two bfloat16, or
+// float32 sums. The unit computes as Intel's manual defines TDPBF16PS: within a step, the even and
+// the odd elements are two chains of fused multiply-adds; their sum is added to the result.
+// Subnormal operands and results count as 0.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace triptych::cpu {
+
+/// Two bfloat16 of neighbouring k; the even one is the lower half.
+using TileWord = std::uint32_t;
+
+inline constexpr std::int64_t kTileRows = 16;     ///< rows of a, and of the sums
+inline constexpr std::int64_t kTileColumns = 16;  ///< columns of b, and of the sums
+inline constexpr std::int64_t kTileDepth = 16;    ///< most words of k in one step
+inline constexpr std::int64_t kMostTileBlocks = 2;
+
+/// Empty when this process can use a tile unit, else why not. Asked once; asks the system for the
+/// permission.
+const std::string& tile_unit_missing();
+
+/// sums[row][column] = sum over steps and words k of a[step][row][k] * b[step][k][column], rows and
+/// columns in up to two blocks of 16 each.
+struct TileProduct {
+  const TileWord* a = nullptr;              ///< [step][row block][kTileRows][depth], aligned to 64
+  const TileWord* b = nullptr;              ///< words at any address
+  std::span<const std::int64_t> b_offsets;  ///< per step: words from b to its first row
+  std::int64_t b_stride = 0;                ///< words from one row of b to the next
+  float* sums = nullptr;
+  std::int64_t sums_stride = 0;
+  std::int64_t row_blocks = 1, column_blocks = 1;
+};
+
+/// The tile unit of this thread, from which no other TileUnit may be used while it lives.
+class TileUnit {
+ public:
+  enum class Kind { Hardware, StandIn };
+
+  /// `depth`: words of k in each step, at most kTileDepth. Hardware needs tile_unit_missing() to be
+  /// empty.
+  TileUnit(std::int64_t depth, Kind kind);
+  ~TileUnit();
+  TileUnit(const TileUnit&) = delete;
+  TileUnit& operator=(const TileUnit&) = delete;
+
+  void multiply(const TileProduct& product) const;
+
+ private:
+  std::int64_t depth_;
+  Kind kind_;
+};
+
+/// Hardware where there is one.
+TileUnit::Kind tile_unit_kind();
+
+}  // namespace triptych::cpu
