@@ -105,7 +105,7 @@ class ConvTiles : public Kernel {
         const auto image = task / groups_ / bands_per_image_;
         const auto first = task / groups_ % bands_per_image_ * band_rows_;
         const Range rows = {first, std::min(first + band_rows_, conv_.out[0])};
-        // Of one thread's neighbouring tasks the band is the same.
+        // Neighbouring tasks of a thread share the band.
         if (task == begin || task % groups_ == 0)
           pack_band(args.in<float>(0) + image * x_stride_, rows, band);
         const auto group = task % groups_;
