@@ -24,6 +24,7 @@ namespace {
 
 // Words of a thread's band, which stay in its second cache.
 constexpr std::int64_t kBandWords = 192 * 1024;
+constexpr std::int64_t kWordBytes = sizeof(TileWord);
 constexpr std::int64_t kBlock = kMostTileBlocks * kTileRows;
 static_assert(kTileRows == kTileColumns);
 // Fewer rows cost too many rows of halo.
@@ -41,6 +42,8 @@ void pack_row(const float* even, const float* odd, std::int64_t count, TileWord*
     }
   });
 }
+
+const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
 class ConvTiles : public Kernel {
  public:
@@ -65,11 +68,16 @@ class ConvTiles : public Kernel {
     if (widening_) std::ranges::copy(geometry_of_either(query).window.kernel, tile_);
     out_plane_ = conv_.out[0] * conv_.out[1] * tile_[0] * tile_[1];
     cut_bands();
+    for (std::int64_t step = 0; step < steps_; ++step) {
+      single_weight_steps_.push_back(step * kTileRows * depth_ * kWordBytes);
+      double_weight_steps_.push_back(2 * single_weight_steps_.back());
+    }
     for (std::int64_t s = 0; s < steps_per_tap_; ++s)
       for (std::int64_t ky = 0; ky < conv_.kernel[0]; ++ky)
         for (std::int64_t kx = 0; kx < conv_.kernel[1]; ++kx)
-          offsets_.push_back(s * depth_ * plane_ + ky * conv_.dilation[0] * pitch_ +
-                             kx * conv_.dilation[1]);
+          patch_steps_.push_back(
+              kWordBytes *
+              (s * depth_ * plane_ + ky * conv_.dilation[0] * pitch_ + kx * conv_.dilation[1]));
   }
 
   static Verdict accepts(const KernelQuery& query) {
@@ -229,16 +237,22 @@ class ConvTiles : public Kernel {
     for (auto block = group * blocks / groups_; block < (group + 1) * blocks / groups_; ++block) {
       const auto first = block * kMostTileBlocks;
       alignas(64) float sums[kBlock * kBlock];
-      TileProduct product = {.a = weights + first * kTileRows * steps_ * depth_,
-                             .b_offsets = offsets_,
-                             .b_stride = plane_,
+      const auto height = std::min(kMostTileBlocks, row_blocks_ - first);
+      const auto& weight_steps = height == 1 ? single_weight_steps_ : double_weight_steps_;
+      TileProduct product = {.a = {.data = bytes(weights + first * kTileRows * steps_ * depth_),
+                                   .steps = weight_steps,
+                                   .line = depth_ * kWordBytes,
+                                   .block = kTileRows * depth_ * kWordBytes},
+                             .b = {.steps = patch_steps_,
+                                   .line = plane_ * kWordBytes,
+                                   .block = kTileColumns * kWordBytes},
                              .sums = sums,
                              .sums_stride = kBlock,
-                             .row_blocks = std::min(kMostTileBlocks, row_blocks_ - first)};
+                             .row_blocks = height};
       const Range channels = {first * kTileRows, std::min((first + product.row_blocks) * kTileRows,
                                                           conv_.out_channels)};
       for (std::int64_t p = 0; p < positions; p += kBlock) {
-        product.b = band + p;
+        product.b.data = bytes(band + p);
         product.column_blocks = positions - p > kTileColumns ? 2 : 1;
         unit.multiply(product);
         store(args, image, {channels, {p, std::min(p + kBlock, positions)}, sums, kBlock}, rows);
@@ -283,9 +297,10 @@ class ConvTiles : public Kernel {
   std::int64_t steps_;
   std::int64_t row_blocks_;
   std::int64_t band_rows_ = 1, bands_per_image_ = 1, bands_ = 1;
-  std::int64_t groups_ = 1;  ///< parts of the output channels, tasks of their own
-  std::int64_t plane_ = 0;   ///< words of a plane of pairs in a band
-  std::vector<std::int64_t> offsets_;
+  std::int64_t groups_ = 1;                ///< parts of the output channels, tasks of their own
+  std::int64_t plane_ = 0;                 ///< words of a plane of pairs in a band
+  std::vector<std::int64_t> patch_steps_;  ///< bytes, as TileOperand::steps
+  std::vector<std::int64_t> single_weight_steps_, double_weight_steps_;  ///< of one or two blocks
   BasicPackedOperand<float, TileWord> weights_;
 };
 

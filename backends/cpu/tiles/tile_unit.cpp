@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -17,6 +18,8 @@
 namespace triptych::cpu {
 namespace {
 
+constexpr std::int64_t kWordBytes = sizeof(TileWord);
+
 float without_subnormals(float value) {
   return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
 }
@@ -27,30 +30,36 @@ float element(TileWord word, int index) {
   return without_subnormals(std::bit_cast<float>(bits));
 }
 
-/// One step of one row of `a` and one column of b, added to `sum`.
-float stand_in_step(const TileWord* a, const TileWord* b, std::int64_t b_stride, std::int64_t depth,
+TileWord word_at(const std::byte* address) {
+  TileWord word = 0;
+  std::memcpy(&word, address, sizeof(word));
+  return word;
+}
+
+/// One step of one row of a and one column of b, added to `sum`.
+float stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line, std::int64_t depth,
                     float sum) {
   std::array<float, 2> chains{};
   for (std::int64_t k = 0; k < depth; ++k) {
+    const auto left = word_at(a + k * kWordBytes), right = word_at(b + k * b_line);
     for (const int i : {0, 1}) {
       auto& chain = chains[static_cast<std::size_t>(i)];
-      chain = without_subnormals(std::fma(element(a[k], i), element(b[k * b_stride], i), chain));
+      chain = without_subnormals(std::fma(element(left, i), element(right, i), chain));
     }
   }
   return without_subnormals(sum + without_subnormals(chains[0] + chains[1]));
 }
 
 void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
-  const auto block_words = kTileRows * depth;
   for (std::int64_t row = 0; row < p.row_blocks * kTileRows; ++row) {
+    const auto* a = p.a.data + row / kTileRows * p.a.block + row % kTileRows * p.a.line;
     for (std::int64_t column = 0; column < p.column_blocks * kTileColumns; ++column) {
-      const TileWord* a = p.a + row / kTileRows * block_words + row % kTileRows * depth;
-      float sum = 0;
-      for (const auto offset : p.b_offsets) {
-        sum = stand_in_step(a, p.b + offset + column, p.b_stride, depth, sum);
-        a += p.row_blocks * block_words;
-      }
-      p.sums[row * p.sums_stride + column] = sum;
+      const auto* b =
+          p.b.data + column / kTileColumns * p.b.block + column % kTileColumns * kWordBytes;
+      float& sum = p.sums[row * p.sums_stride + column];
+      if (!p.accumulate) sum = 0;
+      for (std::size_t step = 0; step < p.a.steps.size(); ++step)
+        sum = stand_in_step(a + p.a.steps[step], b + p.b.steps[step], p.b.line, depth, sum);
     }
   }
 }
@@ -106,47 +115,51 @@ void finish_stores() { __asm__ volatile("" ::: "memory"); }
 
 [[gnu::target("amx-tile")]] void release() { _tile_release(); }
 
+// The numbers of tiles must be constants.
+#define TRIPTYCH_FOR_SUMS(ACTION)                                         \
+  {                                                                       \
+    ACTION(0, p.sums);                                                    \
+    if constexpr (kColumns == 2) ACTION(1, p.sums + kTileColumns);        \
+    if constexpr (kRows == 2) ACTION(2, below);                           \
+    if constexpr (kRows * kColumns == 4) ACTION(3, below + kTileColumns); \
+  }
+#define TRIPTYCH_ZERO(tile, sums) _tile_zero(tile)
+#define TRIPTYCH_LOAD(tile, sums) _tile_loadd(tile, sums, stride)
+#define TRIPTYCH_STORE(tile, sums) _tile_stored(tile, sums, stride)
+
 template <int kRows, int kColumns>
-[[gnu::target("amx-tile,amx-bf16")]] void multiply_on_unit(const TileProduct& p,
-                                                           std::int64_t depth) {
-  const auto bytes = static_cast<std::size_t>(depth * 4);
-  const auto b_bytes = static_cast<std::size_t>(p.b_stride * 4);
-  const auto block_words = kTileRows * depth;
-  const TileWord* a = p.a;
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_on_unit(const TileProduct& p) {
+  const auto stride = p.sums_stride * kWordBytes;
+  float* below = p.sums + kTileRows * p.sums_stride;
   finish_stores();
-  _tile_zero(0);
-  if constexpr (kColumns == 2) _tile_zero(1);
-  if constexpr (kRows == 2) _tile_zero(2);
-  if constexpr (kRows * kColumns == 4) _tile_zero(3);
-  for (const auto offset : p.b_offsets) {
-    const TileWord* b = p.b + offset;
-    _tile_loadd(4, a, bytes);
-    _tile_loadd(6, b, b_bytes);
+  if (p.accumulate)
+    TRIPTYCH_FOR_SUMS(TRIPTYCH_LOAD)
+  else
+    TRIPTYCH_FOR_SUMS(TRIPTYCH_ZERO)
+  for (std::size_t step = 0; step < p.a.steps.size(); ++step) {
+    const std::byte* a = p.a.data + p.a.steps[step];
+    const std::byte* b = p.b.data + p.b.steps[step];
+    _tile_loadd(4, a, p.a.line);
+    _tile_loadd(6, b, p.b.line);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kColumns == 2) {
-      _tile_loadd(7, b + kTileColumns, b_bytes);
+      _tile_loadd(7, b + p.b.block, p.b.line);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kRows == 2) {
-      _tile_loadd(5, a + block_words, bytes);
+      _tile_loadd(5, a + p.a.block, p.a.line);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kRows * kColumns == 4) _tile_dpbf16ps(3, 5, 7);
-    a += kRows * block_words;
   }
-  const auto stride = static_cast<std::size_t>(p.sums_stride * 4);
-  float* below = p.sums + kTileRows * p.sums_stride;
-  _tile_stored(0, p.sums, stride);
-  if constexpr (kColumns == 2) _tile_stored(1, p.sums + kTileColumns, stride);
-  if constexpr (kRows == 2) _tile_stored(2, below, stride);
-  if constexpr (kRows * kColumns == 4) _tile_stored(3, below + kTileColumns, stride);
+  TRIPTYCH_FOR_SUMS(TRIPTYCH_STORE)
 }
 
-void multiply_by_hardware(const TileProduct& p, std::int64_t depth) {
+void multiply_by_hardware(const TileProduct& p, std::int64_t) {
   if (p.row_blocks == 2) {
-    p.column_blocks == 2 ? multiply_on_unit<2, 2>(p, depth) : multiply_on_unit<2, 1>(p, depth);
+    p.column_blocks == 2 ? multiply_on_unit<2, 2>(p) : multiply_on_unit<2, 1>(p);
   } else {
-    p.column_blocks == 2 ? multiply_on_unit<1, 2>(p, depth) : multiply_on_unit<1, 1>(p, depth);
+    p.column_blocks == 2 ? multiply_on_unit<1, 2>(p) : multiply_on_unit<1, 1>(p);
   }
 }
 

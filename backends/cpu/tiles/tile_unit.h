@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,16 +25,22 @@ inline constexpr std::int64_t kMostTileBlocks = 2;
 /// permission.
 const std::string& tile_unit_missing();
 
-/// sums[row][column] = sum over steps and words k of a[step][row][k] * b[step][k][column], rows and
-/// columns in up to two blocks of 16 each.
+/// One factor of a product: words in up to two blocks of 16 rows (a) or columns (b), at any
+/// address.
+struct TileOperand {
+  const std::byte* data = nullptr;
+  std::span<const std::int64_t> steps;  ///< bytes from data to where each step begins
+  std::int64_t line = 0;                ///< bytes from a row of a, or a word of k in b, to the next
+  std::int64_t block = 0;               ///< bytes from the first block to the second
+};
+
+/// sums[row][column] = sum over steps and words k of a[step][row][k] * b[step][k][column].
 struct TileProduct {
-  const TileWord* a = nullptr;              ///< [step][row block][kTileRows][depth], aligned to 64
-  const TileWord* b = nullptr;              ///< words at any address
-  std::span<const std::int64_t> b_offsets;  ///< per step: words from b to its first row
-  std::int64_t b_stride = 0;                ///< words from one row of b to the next
+  TileOperand a, b;  ///< with as many steps
   float* sums = nullptr;
   std::int64_t sums_stride = 0;
   std::int64_t row_blocks = 1, column_blocks = 1;
+  bool accumulate = false;  ///< adds to what the sums are
 };
 
 /// The tile unit of this thread, from which no other TileUnit may be used while it lives.

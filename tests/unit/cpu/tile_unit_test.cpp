@@ -6,10 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/base/float16.h"
-#include "core/tensor/tensor.h"
 
 namespace triptych::cpu {
 namespace {
@@ -36,32 +36,41 @@ TileWord random_word(std::mt19937& random, Values values) {
 struct TileProblem {
   std::int64_t depth = 16, steps = 3, row_blocks = 2, column_blocks = 2;
   Values values = Values::Plain;
+  bool accumulate = false;
 };
+
+template <class T>
+const std::byte* bytes(const std::vector<T>& values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
 
 /// Sums of a random product, as bits.
 std::vector<std::uint32_t> sums_of(const TileProblem& problem, TileUnit::Kind kind) {
   std::mt19937 random(7);
-  const auto stride = problem.column_blocks * kTileColumns + 5;
-  AlignedBytes a_bytes = allocate_aligned(
-      static_cast<std::size_t>(problem.steps * problem.row_blocks * kTileRows * problem.depth * 4));
-  auto* a = reinterpret_cast<TileWord*>(a_bytes.get());
-  for (std::int64_t i = 0; i < problem.steps * problem.row_blocks * kTileRows * problem.depth; ++i)
-    a[i] = random_word(random, problem.values);
-  Words b(static_cast<std::size_t>((problem.depth + problem.steps) * stride));
-  for (auto& word : b) word = random_word(random, problem.values);
-  std::vector<std::int64_t> offsets;
-  for (std::int64_t step = 0; step < problem.steps; ++step) offsets.push_back(step * (stride - 4));
-  const auto sums_stride = problem.column_blocks * kTileColumns;
-  std::vector<float> sums(static_cast<std::size_t>(problem.row_blocks * kTileRows * sums_stride));
+  const auto words = [&](std::int64_t count) {
+    Words result(static_cast<std::size_t>(count));
+    for (auto& word : result) word = random_word(random, problem.values);
+    return result;
+  };
+  // Lines and steps lie apart by odd numbers of words, and by halves of one in a.
+  const auto a_line = problem.depth + 3, b_line = problem.column_blocks * kTileColumns + 5;
+  const auto a = words(2 * kTileRows * a_line + 7 * problem.steps);
+  const auto b = words((problem.depth + problem.steps) * b_line);
+  std::vector<std::int64_t> a_steps, b_steps;
+  for (std::int64_t step = 0; step < problem.steps; ++step) {
+    a_steps.push_back(step * 26);
+    b_steps.push_back(step * (b_line - 4) * 4);
+  }
+  const auto stride = problem.column_blocks * kTileColumns;
+  std::vector<float> sums(static_cast<std::size_t>(problem.row_blocks * kTileRows * stride), 0.5F);
   TileUnit(problem.depth, kind)
-      .multiply({.a = a,
-                 .b = b.data(),
-                 .b_offsets = offsets,
-                 .b_stride = stride,
+      .multiply({.a = {bytes(a), a_steps, a_line * 4, kTileRows * a_line * 4},
+                 .b = {bytes(b), b_steps, b_line * 4, kTileColumns * 4},
                  .sums = sums.data(),
-                 .sums_stride = sums_stride,
+                 .sums_stride = stride,
                  .row_blocks = problem.row_blocks,
-                 .column_blocks = problem.column_blocks});
+                 .column_blocks = problem.column_blocks,
+                 .accumulate = problem.accumulate});
   std::vector<std::uint32_t> bits;
   for (const float sum : sums)
     bits.push_back(std::isnan(sum) ? 0x7FC00000U : std::bit_cast<std::uint32_t>(sum));
@@ -75,7 +84,7 @@ TEST(TileUnit, TheStandInHasTheBitsOfTheHardware) {
       for (const std::int64_t rows : {1, 2})
         for (const std::int64_t columns : {1, 2})
           for (const std::int64_t steps : {1, 9}) {
-            const TileProblem problem = {depth, steps, rows, columns, values};
+            const TileProblem problem = {depth, steps, rows, columns, values, steps > 1};
             EXPECT_EQ(sums_of(problem, TileUnit::Kind::Hardware),
                       sums_of(problem, TileUnit::Kind::StandIn))
                 << "depth " << depth << ", blocks " << rows << " x " << columns << ", steps "
@@ -84,28 +93,18 @@ TEST(TileUnit, TheStandInHasTheBitsOfTheHardware) {
 }
 
 TEST(TileUnit, SubnormalOperandsCountAsZero) {
-  alignas(64) TileWord a[16] = {}, b[16] = {};
-  a[0] = 0x3F80;  // 1
-  b[0] = 0x0001;  // the smallest subnormal
-  const std::int64_t offset = 0;
-  float sums[16 * 16];
-  TileUnit(1, TileUnit::Kind::StandIn)
-      .multiply({.a = a,
-                 .b = b,
-                 .b_offsets = {&offset, 1},
-                 .b_stride = 16,
-                 .sums = sums,
-                 .sums_stride = 16});
-  EXPECT_EQ(sums[0], 0);
-  b[0] = 0x0080;  // the smallest normal
-  TileUnit(1, TileUnit::Kind::StandIn)
-      .multiply({.a = a,
-                 .b = b,
-                 .b_offsets = {&offset, 1},
-                 .b_stride = 16,
-                 .sums = sums,
-                 .sums_stride = 16});
-  EXPECT_EQ(sums[0], 0x1p-126F);
+  const Words one(16, 0x3F80);
+  const std::int64_t step = 0;
+  for (const auto& [bits, expected] : {std::pair{0x0001U, 0.0F}, {0x0080U, 0x1p-126F}}) {
+    const Words smallest(16, bits);
+    float sums[16 * 16];
+    TileUnit(1, tile_unit_kind())
+        .multiply({.a = {bytes(one), {&step, 1}, 4, 0},
+                   .b = {bytes(smallest), {&step, 1}, 64, 0},
+                   .sums = sums,
+                   .sums_stride = 16});
+    EXPECT_EQ(sums[17], expected);
+  }
 }
 
 }  // namespace
