@@ -1,18 +1,16 @@
-// Convolutions of stride 1, and transposed ones that tile their output, on the tile unit
+// Convolutions of stride 1, and those whose windows tile the larger image, on the tile unit
 // (backends/cpu/tiles), under bf16: weights [O, K] x patches [K, positions]. A thread lays out a
 // band of rows of x as planes of channel pairs with the padding; a tap is then an offset within
 // these planes, and the tile loads patches where they lie. Positions run on from row to row: those
 // between two rows are computed and left out.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/conv_stride_one.h"
 #include "backends/cpu/kernels/kernels.h"
-#include "backends/cpu/simd.h"
-#include "backends/cpu/tiles/tile_unit.h"
+#include "backends/cpu/tiles/pack_rows.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/base/float16.h"
@@ -31,26 +29,15 @@ static_assert(kTileRows == kTileColumns);
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kTasksPerThread = 2;
 
-/// Rounds two rows to bfloat16, side by side; `odd` may be missing.
-void pack_row(const float* even, const float* odd, std::int64_t count, TileWord* to) {
-  const auto upper = [](float value) { return std::bit_cast<TileWord>(round_to_bf16(value)); };
-  simd([=] {
-    if (odd == nullptr) {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = upper(even[i]) >> 16;
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = upper(even[i]) >> 16 | upper(odd[i]);
-    }
-  });
-}
-
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
 class ConvTiles : public Kernel {
  public:
   ConvTiles(const KernelQuery& query, Device& device)
-      : widening_(widening(query)),
-        conv_(widening_ ? pointwise(query) : stride_one_conv(query)),
-        out_plane_(0),
+      : geometry_(geometry_of_either(query)),
+        widens_(tiles_larger_image(query) && op_cast<ConvTranspose>(query.op) != nullptr),
+        narrows_(tiles_larger_image(query) && !widens_),
+        conv_(widens_ || narrows_ ? pointwise(query) : stride_one_conv(query)),
         columns_(conv_.out[1]),
         x_stride_(query.inputs[0].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
@@ -65,8 +52,6 @@ class ConvTiles : public Kernel {
             row_blocks_ * kTileRows * steps_ * depth_,
             [this](const float* from, TileWord* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {
-    if (widening_) std::ranges::copy(geometry_of_either(query).window.kernel, tile_);
-    out_plane_ = conv_.out[0] * conv_.out[1] * tile_[0] * tile_[1];
     cut_bands();
     for (std::int64_t step = 0; step < steps_; ++step) {
       single_weight_steps_.push_back(step * kTileRows * depth_ * kWordBytes);
@@ -85,7 +70,7 @@ class ConvTiles : public Kernel {
     const auto g = geometry_of_either(query);
     if (g.groups != 1) return Verdict::no("has several groups");
     const auto& w = g.window;
-    if ((w.stride[0] != 1 || w.stride[1] != 1) && !widening(query))
+    if ((w.stride[0] != 1 || w.stride[1] != 1) && !tiles_larger_image(query))
       return Verdict::no("has another stride than 1");
     return accepts_image_gemm(query);
   }
@@ -123,23 +108,31 @@ class ConvTiles : public Kernel {
   }
 
  private:
-  /// A transposed convolution whose taps tile the output: a product with a row per channel and tap.
-  static bool widening(const KernelQuery& query) {
-    return op_cast<ConvTranspose>(query.op) != nullptr &&
-           geometry_of_either(query).window.makes_tiles();
+  /// Each tap of a channel of the larger image is a channel of its own then, of the smaller size.
+  static bool tiles_larger_image(const KernelQuery& query) {
+    return geometry_of_either(query).window.makes_tiles();
   }
 
+  /// A convolution by such windows as a product of channels.
   static StrideOneConv pointwise(const KernelQuery& query) {
     const auto g = geometry_of_either(query);
     const auto& w = g.window;
-    return {.batch = g.batch,
-            .in_channels = g.out_channels,
-            .out_channels = g.in_channels * g.taps(),
-            .in = {w.out[0], w.out[1]},
-            .out = {w.out[0], w.out[1]},
-            .out_stride = 1,
-            .in_stride = query.inputs[1].outer_stride,
-            .relu = has_relu(query.as<ConvTranspose>())};
+    StrideOneConv conv = {
+        .batch = g.batch, .in = {w.out[0], w.out[1]}, .out = {w.out[0], w.out[1]}};
+    if (const auto* narrowing = op_cast<Conv>(query.op)) {
+      conv.in_channels = g.in_channels * g.taps();
+      conv.out_channels = g.out_channels;
+      conv.out_stride = query.inputs[1].outer_stride;
+      conv.in_stride = 1;
+      conv.relu = has_relu(*narrowing);
+    } else {
+      conv.in_channels = g.out_channels;
+      conv.out_channels = g.in_channels * g.taps();
+      conv.out_stride = 1;
+      conv.in_stride = query.inputs[1].outer_stride;
+      conv.relu = has_relu(query.as<ConvTranspose>());
+    }
+    return conv;
   }
 
   std::int64_t pairs() const { return ceil_div(conv_.in_channels, std::int64_t{2}); }
@@ -198,35 +191,38 @@ class ConvTiles : public Kernel {
     }
   }
 
+  /// The first element of a channel, as multiplied.
+  const float* channel_of(const float* x, std::int64_t channel) const {
+    if (!narrows_) return x + channel * conv_.in[0] * conv_.in[1];
+    const auto& w = geometry_.window;
+    const auto tap = channel % w.taps();
+    return x + channel / w.taps() * geometry_.in_plane() + tap / w.kernel[1] * w.in[1] +
+           tap % w.kernel[1];
+  }
+
   /// The rows of x that the output rows `rows` read, rounded and padded, as planes of pairs.
   void pack_band(const float* x, Range rows, TileWord* band) const {
-    const auto in_plane = conv_.in[0] * conv_.in[1];
+    const auto count = rows.size() + halo();
+    const auto column_step = narrows_ ? geometry_.window.stride[1] : 1;
+    const auto row_step =
+        narrows_ ? geometry_.window.stride[0] * geometry_.window.in[1] : conv_.in[1];
+    const PaddedRow layout = {conv_.in[1], conv_.pad[1], pitch_};
     for (std::int64_t pair = 0; pair < planes(); ++pair) {
       TileWord* plane = band + pair * plane_;
-      if (2 * pair >= conv_.in_channels) {
-        std::fill_n(plane, plane_, TileWord{0});
-        continue;
-      }
-      const float* even = x + 2 * pair * in_plane;
-      const float* odd = 2 * pair + 1 < conv_.in_channels ? even + in_plane : nullptr;
-      const auto count = rows.size() + halo();
+      const bool used = 2 * pair < conv_.in_channels;
+      const float* even = channel_of(x, used ? 2 * pair : 0);
+      const bool whole = 2 * pair + 1 < conv_.in_channels;
+      const float* odd = channel_of(x, whole ? 2 * pair + 1 : 0);
       for (std::int64_t r = 0; r < count; ++r) {
         const auto row = rows.begin + r - conv_.pad[0];
-        pack_padded_row(even, odd, row, plane + r * pitch_);
+        layout.write(!used || row < 0 || row >= conv_.in[0], plane + r * pitch_,
+                     [&](std::int64_t first, std::int64_t length, TileWord* to) {
+                       const auto at = row * row_step + first * column_step;
+                       pack_pairs(even + at, whole ? odd + at : nullptr, column_step, length, to);
+                     });
       }
       std::fill_n(plane + count * pitch_, plane_ - count * pitch_, TileWord{0});
     }
-  }
-
-  void pack_padded_row(const float* even, const float* odd, std::int64_t row, TileWord* to) const {
-    const bool inside = row >= 0 && row < conv_.in[0];
-    const auto begin = std::clamp<std::int64_t>(conv_.pad[1], 0, pitch_);
-    const auto end = inside ? std::clamp(conv_.in[1] + conv_.pad[1], begin, pitch_) : begin;
-    std::fill_n(to, begin, TileWord{0});
-    const auto from = row * conv_.in[1] + begin - conv_.pad[1];
-    if (end > begin)
-      pack_row(even + from, odd == nullptr ? nullptr : odd + from, end - begin, to + begin);
-    std::fill_n(to + end, pitch_ - end, TileWord{0});
   }
 
   /// The output channels of `group` in these rows.
@@ -262,9 +258,10 @@ class ConvTiles : public Kernel {
 
   /// A block of sums whose columns are positions of the band.
   void store(const KernelArgs& args, std::int64_t image, const GemmBlock& sums, Range rows) const {
-    const ChannelStore<FloatFinish> store = {.y = args.out<float>(0) + image * y_stride_,
-                                             .plane = out_plane_,
-                                             .finish = {args, 0, conv_.relu}};
+    const ChannelStore<FloatFinish> store = {
+        .y = args.out<float>(0) + image * y_stride_,
+        .plane = conv_.out[0] * columns_ * (widens_ ? geometry_.taps() : 1),
+        .finish = {args, 0, conv_.relu}};
     for (auto p = sums.n.begin; p < sums.n.end;) {
       const auto row = rows.begin + p / pitch_, column = p % pitch_;
       const auto end = std::min(sums.n.end, p + pitch_ - column);
@@ -272,8 +269,8 @@ class ConvTiles : public Kernel {
       const auto count = std::min(end - p, columns_ - column);
       const GemmBlock piece = {
           sums.m, {first, first + count}, sums.values + p - sums.n.begin, sums.stride};
-      if (widening_) {
-        store.store_tiles(tile_, columns_, piece);
+      if (widens_) {
+        store.store_tiles(geometry_.window.kernel, columns_, piece);
       } else if (count > 0) {
         store.store(piece);
       }
@@ -281,12 +278,11 @@ class ConvTiles : public Kernel {
     }
   }
 
-  bool widening_;
-  StrideOneConv conv_;
-  std::int64_t tile_[2] = {1,
-                           1};  ///< outputs of a position of a transposed convolution that widens
-  std::int64_t out_plane_;      ///< of y
-  std::int64_t columns_;        ///< positions of a row
+  ConvGeometry geometry_;
+  bool widens_;           ///< each tap of a channel of y is a channel of its own
+  bool narrows_;          ///< so it is with x
+  StrideOneConv conv_;    ///< as multiplied
+  std::int64_t columns_;  ///< positions of a row
   std::int64_t x_stride_;
   std::int64_t y_stride_;
   std::int64_t threads_;

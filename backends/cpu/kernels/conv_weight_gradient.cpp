@@ -10,6 +10,7 @@
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/kernels/conv_weight_gradient.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -345,6 +346,10 @@ class ConvWeightGradientGemm : public Kernel {
 };
 
 }  // namespace
+
+std::unique_ptr<Kernel> prepare_plain_weight_gradient(const KernelQuery& query, Device& device) {
+  return std::make_unique<ConvWeightGradientGemm>(query, device);
+}
 
 void add_conv_weight_gradient_kernels(KernelList& list) {
   list.push_back(kernel_entry<ConvWeightGradientGemm>(ConvWeightGradient::kName, "gemm"));

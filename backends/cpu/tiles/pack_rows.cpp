@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/tiles/pack_rows.h"
+
+#include <bit>
+
+#include "backends/cpu/simd.h"
+#include "core/base/float16.h"
+
+namespace triptych::cpu {
+namespace {
+
+/// `value` rounded, in the upper half of a word.
+TileWord upper_half(float value) { return std::bit_cast<TileWord>(round_to_bf16(value)); }
+
+/// Calls body with the stride, as a constant where it is 1.
+template <class Body>
+[[gnu::always_inline]] inline void with_stride(std::int64_t stride, const Body& body) {
+  if (stride == 1) return body(std::integral_constant<std::int64_t, 1>());
+  if (stride == 2) return body(std::integral_constant<std::int64_t, 2>());
+  body(stride);
+}
+
+}  // namespace
+
+void pack_pairs(const float* even, const float* odd, std::int64_t stride, std::int64_t count,
+                TileWord* to) {
+  simd([=] {
+    with_stride(stride, [=](auto step) {
+      if (odd == nullptr) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = upper_half(even[i * step]) >> 16;
+        return;
+      }
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i] = upper_half(even[i * step]) >> 16 | upper_half(odd[i * step]);
+    });
+  });
+}
+
+bool pack_halves(const float* from, std::int64_t stride, std::int64_t count, std::uint16_t* to) {
+  constexpr TileWord kExponent = 0x7F800000U;
+  TileWord largest = 0;
+  simd([=, &largest] {
+    with_stride(stride, [=, &largest](auto step) {
+      TileWord most = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto word = upper_half(from[i * step]);
+        most = std::max(most, word & kExponent);
+        to[i] = static_cast<std::uint16_t>(word >> 16);
+      }
+      largest = most;
+    });
+  });
+  return largest < kExponent;
+}
+
+}  // namespace triptych::cpu
