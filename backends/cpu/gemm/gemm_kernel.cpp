@@ -58,6 +58,7 @@ const To* BasicPackedOperand<From, To>::ready(const From* from, std::byte* scrat
 
 template class BasicPackedOperand<float, float>;
 template class BasicPackedOperand<float, std::uint32_t>;
+template class BasicPackedOperand<std::int8_t, std::uint32_t>;
 template class BasicPackedOperand<std::int8_t, PairWord>;
 
 }  // namespace triptych::cpu

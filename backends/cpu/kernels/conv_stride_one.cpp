@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/kernels/conv_stride_one.h"
 
-#include "core/ops/conv.h"
-#include "core/ops/conv_transpose.h"
-
 namespace triptych::cpu {
 
-ConvGeometry geometry_of_either(const KernelQuery& query) {
-  const auto &x = query.inputs[0].spec.shape, &w = query.inputs[1].spec.shape;
-  const auto* conv = op_cast<Conv>(query.op);
-  return conv != nullptr ? conv->geometry(x, w) : query.as<ConvTranspose>().geometry(x, w);
-}
-
-StrideOneConv stride_one_conv(const KernelQuery& query) {
-  const auto g = geometry_of_either(query);
+StrideOneConv stride_one_conv(const ConvGeometry& g, bool transposed, std::int64_t w_stride) {
   const auto& w = g.window;
-  const auto w_stride = query.inputs[1].outer_stride;
   StrideOneConv conv = {.batch = g.batch,
+                        .in_channels = transposed ? g.out_channels : g.in_channels,
+                        .out_channels = transposed ? g.in_channels : g.out_channels,
                         .kernel = {w.kernel[0], w.kernel[1]},
-                        .dilation = {w.dilation[0], w.dilation[1]}};
-  const bool forwards = op_cast<Conv>(query.op) != nullptr;
-  conv.relu = forwards ? has_relu(query.as<Conv>()) : has_relu(query.as<ConvTranspose>());
-  conv.flipped = !forwards;
-  conv.in_channels = forwards ? g.in_channels : g.out_channels;
-  conv.out_channels = forwards ? g.out_channels : g.in_channels;
-  conv.out_stride = forwards ? w_stride : g.taps();
-  conv.in_stride = forwards ? g.taps() : w_stride;
+                        .dilation = {w.dilation[0], w.dilation[1]},
+                        .out_stride = transposed ? g.taps() : w_stride,
+                        .in_stride = transposed ? w_stride : g.taps(),
+                        .flipped = transposed};
   for (int axis = 0; axis < 2; ++axis) {
-    conv.in[axis] = forwards ? w.in[axis] : w.out[axis];
-    conv.out[axis] = forwards ? w.out[axis] : w.in[axis];
-    conv.pad[axis] = forwards ? w.pad_begin[axis] : w.extent(axis) - 1 - w.pad_begin[axis];
+    conv.in[axis] = transposed ? w.out[axis] : w.in[axis];
+    conv.out[axis] = transposed ? w.in[axis] : w.out[axis];
+    conv.pad[axis] = transposed ? w.extent(axis) - 1 - w.pad_begin[axis] : w.pad_begin[axis];
   }
   return conv;
+}
+
+StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t w_stride) {
+  const auto& w = g.window;
+  return {.batch = g.batch,
+          .in_channels = transposed ? g.out_channels : g.in_channels * g.taps(),
+          .out_channels = transposed ? g.in_channels * g.taps() : g.out_channels,
+          .in = {w.out[0], w.out[1]},
+          .out = {w.out[0], w.out[1]},
+          .out_stride = transposed ? 1 : w_stride,
+          .in_stride = transposed ? w_stride : 1};
 }
 
 }  // namespace triptych::cpu

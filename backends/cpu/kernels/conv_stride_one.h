@@ -4,7 +4,6 @@
 #pragma once
 
 #include "core/ops/conv_geometry.h"
-#include "core/runtime/kernel.h"
 
 namespace triptych::cpu {
 
@@ -15,16 +14,16 @@ struct StrideOneConv {
   std::int64_t pad[2] = {0, 0};                ///< before the first row and column; may be negative
   std::int64_t out_stride = 0, in_stride = 0;  ///< of the weights, along those channels
   bool flipped = false;                        ///< taps run backwards
-  bool relu = false;
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
 };
 
-/// Geometry of a Conv or a ConvTranspose; that of the latter is the convolution whose input
-/// gradient it is.
-ConvGeometry geometry_of_either(const KernelQuery& query);
+/// Wants a stride of 1. `g` of a transposed convolution is the convolution whose input gradient it
+/// is; `w_stride`: elements from one index of the weights' first axis to the next.
+StrideOneConv stride_one_conv(const ConvGeometry& g, bool transposed, std::int64_t w_stride);
 
-/// Wants a stride of 1.
-StrideOneConv stride_one_conv(const KernelQuery& query);
+/// The same where the windows tile the larger image: each tap of one of its channels is a channel
+/// of its own, of the size of the smaller image.
+StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t w_stride);
 
 }  // namespace triptych::cpu

@@ -226,7 +226,7 @@ class ConvWeightGradientTiles : public Kernel {
   void multiply(const Chunk& chunk, const std::byte* x, const std::byte* dy, float* sums) const {
     const auto line = x_plane_ * kHalfBytes;
     parallel_for(units(), 1, [&](std::int64_t begin, std::int64_t end) {
-      const TileUnit unit(kTileDepth, kind_);
+      const TileUnit unit(TileNumbers::Bf16, kTileDepth, kind_);
       for (auto i = begin; i < end; ++i) {
         const auto tap = i % taps(), channel = i / taps() / out_blocks() * kBlock;
         const auto out = i / taps() % out_blocks() * kBlock;

@@ -39,11 +39,24 @@ constexpr std::int64_t kCachedFloats = 4'000'000;
 // Tasks for each thread that threads of unequal speed share well.
 constexpr std::int64_t kTasksPerThread = 4;
 
+/// Geometry of a Conv or a ConvTranspose.
+ConvGeometry geometry_of(const KernelQuery& query) {
+  const auto &x = query.inputs[0].spec.shape, &w = query.inputs[1].spec.shape;
+  const auto* conv = op_cast<Conv>(query.op);
+  return conv != nullptr ? conv->geometry(x, w) : query.as<ConvTranspose>().geometry(x, w);
+}
+
+StrideOneConv problem_of(const KernelQuery& query) {
+  return stride_one_conv(geometry_of(query), op_cast<Conv>(query.op) == nullptr,
+                         query.inputs[1].outer_stride);
+}
+
 template <int kTile>
 class ConvWinograd : public Kernel {
  public:
   ConvWinograd(const KernelQuery& query, Device& device)
-      : problem_(stride_one_conv(query)),
+      : problem_(problem_of(query)),
+        relu_(op_cast<Conv>(query.op) != nullptr && has_relu(query.as<Conv>())),
         x_stride_(query.inputs[0].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
@@ -64,7 +77,7 @@ class ConvWinograd : public Kernel {
   }
 
   static Verdict accepts(const KernelQuery& query) {
-    const auto g = geometry_of_either(query);
+    const auto g = geometry_of(query);
     auto verdict = accepts_winograd(query.contract, g);
     if (verdict.accepted && std::max(g.window.pad_begin[0], g.window.pad_begin[1]) > 2) {
       verdict = Verdict::no("is padded by more than 2");
@@ -74,7 +87,7 @@ class ConvWinograd : public Kernel {
 
   /// By what was measured (docs/results/cpu.md).
   static Verdict worth(const KernelQuery& query) {
-    const auto p = stride_one_conv(query);
+    const auto p = problem_of(query);
     const auto side = std::min(p.out[0], p.out[1]);
     const auto fewest = std::min(p.in_channels, p.out_channels);
     const bool ready = constant_input(query, 1) != nullptr;  // filters are transformed beforehand
@@ -334,12 +347,13 @@ class ConvWinograd : public Kernel {
                                 .out = {problem_.out[0], problem_.out[1]},
                                 .first_row = y,
                                 .bias = bias == nullptr ? 0 : *bias,
-                                .relu = problem_.relu,
+                                .relu = relu_,
                                 .large = problem_.batch * y_stride_ > kCachedFloats});
     }
   }
 
   StrideOneConv problem_;
+  bool relu_;
   std::int64_t x_stride_;
   std::int64_t y_stride_;
   std::int64_t threads_;

@@ -36,6 +36,29 @@ void pack_pairs(const float* even, const float* odd, std::int64_t stride, std::i
   });
 }
 
+void pack_quads(const std::array<const std::int8_t*, 4>& rows, std::int64_t stride,
+                std::int64_t count, TileWord* to) {
+  if (std::ranges::find(rows, nullptr) != rows.end()) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = 0;
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        if (rows[r] != nullptr)
+          to[i] |= TileWord{static_cast<std::uint8_t>(rows[r][i * stride])} << (8 * r);
+    }
+    return;
+  }
+  simd([=] {
+    with_stride(stride, [=](auto step) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto byte = [&](std::size_t r) {
+          return TileWord{static_cast<std::uint8_t>(rows[r][i * step])};
+        };
+        to[i] = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+      }
+    });
+  });
+}
+
 bool pack_halves(const float* from, std::int64_t stride, std::int64_t count, std::uint16_t* to) {
   constexpr TileWord kExponent = 0x7F800000U;
   TileWord largest = 0;

@@ -1,8 +1,10 @@
-// Rows of float32 planes as bfloat16 for the tile unit, with the padding of a convolution.
+// Rows of planes as words of the tile unit, float32 rounded to bfloat16, with the padding of a
+// convolution.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "backends/cpu/tiles/tile_unit.h"
@@ -12,6 +14,10 @@ namespace triptych::cpu {
 /// Pairs of bfloat16: to[i] holds even[i * stride] and odd[i * stride]. `odd` may be missing: 0.
 void pack_pairs(const float* even, const float* odd, std::int64_t stride, std::int64_t count,
                 TileWord* to);
+
+/// Four int8: to[i] holds rows[0][i * stride] lowest. A row may be missing: 0.
+void pack_quads(const std::array<const std::int8_t*, 4>& rows, std::int64_t stride,
+                std::int64_t count, TileWord* to);
 
 /// Single bfloat16: to[i] is from[i * stride]. True when all are finite.
 bool pack_halves(const float* from, std::int64_t stride, std::int64_t count, std::uint16_t* to);

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/quantized_math.h"
+
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -50,13 +52,28 @@ float stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
   return without_subnormals(sum + without_subnormals(chains[0] + chains[1]));
 }
 
+std::int32_t stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
+                           std::int64_t depth, std::int32_t sum) {
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const auto left = word_at(a + k * kWordBytes), right = word_at(b + k * b_line);
+    for (int bit = 0; bit < 32; bit += 8) {
+      const std::int32_t product = static_cast<std::int8_t>(left >> bit & 0xFFU) *
+                                   static_cast<std::int8_t>(right >> bit & 0xFFU);
+      sum = wrapping_add(sum, product);
+    }
+  }
+  return sum;
+}
+
+template <class Sum>
 void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
+  auto* sums = static_cast<Sum*>(p.sums);
   for (std::int64_t row = 0; row < p.row_blocks * kTileRows; ++row) {
     const auto* a = p.a.data + row / kTileRows * p.a.block + row % kTileRows * p.a.line;
     for (std::int64_t column = 0; column < p.column_blocks * kTileColumns; ++column) {
       const auto* b =
           p.b.data + column / kTileColumns * p.b.block + column % kTileColumns * kWordBytes;
-      float& sum = p.sums[row * p.sums_stride + column];
+      Sum& sum = sums[row * p.sums_stride + column];
       if (!p.accumulate) sum = 0;
       for (std::size_t step = 0; step < p.a.steps.size(); ++step)
         sum = stand_in_step(a + p.a.steps[step], b + p.b.steps[step], p.b.line, depth, sum);
@@ -68,9 +85,9 @@ void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
 
 std::string ask_for_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kTiles = 1U << 24, kBf16 = 1U << 22;  // of leaf 7, edx
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTiles) == 0 || (d & kBf16) == 0)
-    return "this processor has no tile unit for bfloat16 (AMX)";
+  constexpr unsigned kNeeded = 1U << 22 | 1U << 24 | 1U << 25;  // bf16, tiles, int8: leaf 7, edx
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kNeeded) != kNeeded)
+    return "this processor has no tile unit (AMX)";
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // asm/prctl.h of Linux 5.16
   if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
     return "the system does not permit this process to use the processor's tile unit (AMX)";
@@ -118,19 +135,28 @@ void finish_stores() { __asm__ volatile("" ::: "memory"); }
 // The numbers of tiles must be constants.
 #define TRIPTYCH_FOR_SUMS(ACTION)                                         \
   {                                                                       \
-    ACTION(0, p.sums);                                                    \
-    if constexpr (kColumns == 2) ACTION(1, p.sums + kTileColumns);        \
+    ACTION(0, sums);                                                      \
+    if constexpr (kColumns == 2) ACTION(1, sums + kTileColumns);          \
     if constexpr (kRows == 2) ACTION(2, below);                           \
     if constexpr (kRows * kColumns == 4) ACTION(3, below + kTileColumns); \
   }
-#define TRIPTYCH_ZERO(tile, sums) _tile_zero(tile)
-#define TRIPTYCH_LOAD(tile, sums) _tile_loadd(tile, sums, stride)
-#define TRIPTYCH_STORE(tile, sums) _tile_stored(tile, sums, stride)
+#define TRIPTYCH_ZERO(tile, at) _tile_zero(tile)
+#define TRIPTYCH_LOAD(tile, at) _tile_loadd(tile, at, stride)
+#define TRIPTYCH_STORE(tile, at) _tile_stored(tile, at, stride)
 
-template <int kRows, int kColumns>
-[[gnu::target("amx-tile,amx-bf16")]] void multiply_on_unit(const TileProduct& p) {
+#define TRIPTYCH_MULTIPLY(sum, a, b)             \
+  do {                                           \
+    if constexpr (kNumbers == TileNumbers::Bf16) \
+      _tile_dpbf16ps(sum, a, b);                 \
+    else                                         \
+      _tile_dpbssd(sum, a, b);                   \
+  } while (false)
+
+template <TileNumbers kNumbers, int kRows, int kColumns>
+[[gnu::target("amx-tile,amx-bf16,amx-int8")]] void multiply_on_unit(const TileProduct& p) {
   const auto stride = p.sums_stride * kWordBytes;
-  float* below = p.sums + kTileRows * p.sums_stride;
+  auto* sums = static_cast<TileWord*>(p.sums);
+  auto* below = sums + kTileRows * p.sums_stride;
   finish_stores();
   if (p.accumulate)
     TRIPTYCH_FOR_SUMS(TRIPTYCH_LOAD)
@@ -141,25 +167,28 @@ template <int kRows, int kColumns>
     const std::byte* b = p.b.data + p.b.steps[step];
     _tile_loadd(4, a, p.a.line);
     _tile_loadd(6, b, p.b.line);
-    _tile_dpbf16ps(0, 4, 6);
+    TRIPTYCH_MULTIPLY(0, 4, 6);
     if constexpr (kColumns == 2) {
       _tile_loadd(7, b + p.b.block, p.b.line);
-      _tile_dpbf16ps(1, 4, 7);
+      TRIPTYCH_MULTIPLY(1, 4, 7);
     }
     if constexpr (kRows == 2) {
       _tile_loadd(5, a + p.a.block, p.a.line);
-      _tile_dpbf16ps(2, 5, 6);
+      TRIPTYCH_MULTIPLY(2, 5, 6);
     }
-    if constexpr (kRows * kColumns == 4) _tile_dpbf16ps(3, 5, 7);
+    if constexpr (kRows * kColumns == 4) TRIPTYCH_MULTIPLY(3, 5, 7);
   }
   TRIPTYCH_FOR_SUMS(TRIPTYCH_STORE)
 }
 
-void multiply_by_hardware(const TileProduct& p, std::int64_t) {
+template <TileNumbers kNumbers>
+void multiply_by_hardware(const TileProduct& p) {
   if (p.row_blocks == 2) {
-    p.column_blocks == 2 ? multiply_on_unit<2, 2>(p) : multiply_on_unit<2, 1>(p);
+    p.column_blocks == 2 ? multiply_on_unit<kNumbers, 2, 2>(p)
+                         : multiply_on_unit<kNumbers, 2, 1>(p);
   } else {
-    p.column_blocks == 2 ? multiply_on_unit<1, 2>(p) : multiply_on_unit<1, 1>(p);
+    p.column_blocks == 2 ? multiply_on_unit<kNumbers, 1, 2>(p)
+                         : multiply_on_unit<kNumbers, 1, 1>(p);
   }
 }
 
@@ -168,9 +197,8 @@ void multiply_by_hardware(const TileProduct& p, std::int64_t) {
 std::string ask_for_tiles() { return "there is no tile unit (AMX) outside of x86-64 Linux"; }
 void configure(std::int64_t) {}
 void release() {}
-void multiply_by_hardware(const TileProduct& p, std::int64_t depth) {
-  multiply_by_stand_in(p, depth);
-}
+template <TileNumbers>
+void multiply_by_hardware(const TileProduct&) {}
 
 #endif
 
@@ -185,7 +213,8 @@ TileUnit::Kind tile_unit_kind() {
   return tile_unit_missing().empty() ? TileUnit::Kind::Hardware : TileUnit::Kind::StandIn;
 }
 
-TileUnit::TileUnit(std::int64_t depth, Kind kind) : depth_(depth), kind_(kind) {
+TileUnit::TileUnit(TileNumbers numbers, std::int64_t depth, Kind kind)
+    : numbers_(numbers), depth_(depth), kind_(kind) {
   if (kind_ == Kind::Hardware) configure(depth_);
 }
 
@@ -194,8 +223,14 @@ TileUnit::~TileUnit() {
 }
 
 void TileUnit::multiply(const TileProduct& product) const {
-  kind_ == Kind::Hardware ? multiply_by_hardware(product, depth_)
-                          : multiply_by_stand_in(product, depth_);
+  const bool floats = numbers_ == TileNumbers::Bf16;
+  if (kind_ == Kind::Hardware) {
+    floats ? multiply_by_hardware<TileNumbers::Bf16>(product)
+           : multiply_by_hardware<TileNumbers::Int8>(product);
+  } else {
+    floats ? multiply_by_stand_in<float>(product, depth_)
+           : multiply_by_stand_in<std::int32_t>(product, depth_);
+  }
 }
 
 }  // namespace triptych::cpu

@@ -1,8 +1,8 @@
-// Products of bfloat16 on the tile unit of a processor (Intel AMX), and a stand-in with the same
-// bits for processors without one. A tile holds 16 rows of 64 bytes: words of two bfloat16, or
-// float32 sums. The unit computes as Intel's manual defines TDPBF16PS: within a step, the even and
-// the odd elements are two chains of fused multiply-adds; their sum is added to the result.
-// Subnormal operands and results count as 0.
+// Products on the tile unit of a processor (Intel AMX), and a stand-in with the same bits for
+// processors without one. A tile holds 16 rows of 64 bytes: words of two bfloat16 or four int8, or
+// float32 or int32 sums. The unit computes as Intel's manual defines TDPBF16PS and TDPBSSD. Of
+// bfloat16, the even and the odd elements of a step are two chains of fused multiply-adds, whose
+// sum is added to the result; subnormal operands and results count as 0. Sums of int8 wrap.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,16 +13,18 @@
 
 namespace triptych::cpu {
 
-/// Two bfloat16 of neighbouring k; the even one is the lower half.
+/// Elements of neighbouring k, the first one lowest.
 using TileWord = std::uint32_t;
+
+enum class TileNumbers { Bf16, Int8 };
 
 inline constexpr std::int64_t kTileRows = 16;     ///< rows of a, and of the sums
 inline constexpr std::int64_t kTileColumns = 16;  ///< columns of b, and of the sums
 inline constexpr std::int64_t kTileDepth = 16;    ///< most words of k in one step
 inline constexpr std::int64_t kMostTileBlocks = 2;
 
-/// Empty when this process can use a tile unit, else why not. Asked once; asks the system for the
-/// permission.
+/// Empty when this process can use a tile unit for both kinds of numbers, else why not. Asked once;
+/// asks the system for the permission.
 const std::string& tile_unit_missing();
 
 /// One factor of a product: words in up to two blocks of 16 rows (a) or columns (b), at any
@@ -36,9 +38,9 @@ struct TileOperand {
 
 /// sums[row][column] = sum over steps and words k of a[step][row][k] * b[step][k][column].
 struct TileProduct {
-  TileOperand a, b;  ///< with as many steps
-  float* sums = nullptr;
-  std::int64_t sums_stride = 0;
+  TileOperand a, b;              ///< with as many steps
+  void* sums = nullptr;          ///< float32 or int32
+  std::int64_t sums_stride = 0;  ///< elements from one row to the next
   std::int64_t row_blocks = 1, column_blocks = 1;
   bool accumulate = false;  ///< adds to what the sums are
 };
@@ -50,7 +52,7 @@ class TileUnit {
 
   /// `depth`: words of k in each step, at most kTileDepth. Hardware needs tile_unit_missing() to be
   /// empty.
-  TileUnit(std::int64_t depth, Kind kind);
+  TileUnit(TileNumbers numbers, std::int64_t depth, Kind kind);
   ~TileUnit();
   TileUnit(const TileUnit&) = delete;
   TileUnit& operator=(const TileUnit&) = delete;
@@ -58,6 +60,7 @@ class TileUnit {
   void multiply(const TileProduct& product) const;
 
  private:
+  TileNumbers numbers_;
   std::int64_t depth_;
   Kind kind_;
 };

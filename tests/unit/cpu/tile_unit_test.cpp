@@ -16,9 +16,9 @@ namespace {
 
 using Words = std::vector<TileWord>;
 
-enum class Values { Plain, Small, Special };
+enum class Values { Plain, Small, Special, Int8 };
 
-/// Two random bfloat16.
+/// Random elements.
 TileWord random_word(std::mt19937& random, Values values) {
   const auto half = [&]() -> TileWord {
     std::normal_distribution<float> normal;
@@ -29,6 +29,7 @@ TileWord random_word(std::mt19937& random, Values values) {
         values != Values::Plain ? std::ldexp(1.0F, -static_cast<int>(random() % 80)) : 1;
     return bf16_bits(normal(random) * scale);
   };
+  if (values == Values::Int8) return static_cast<TileWord>(random());
   const auto low = half();
   return low | half() << 16;
 }
@@ -37,6 +38,7 @@ struct TileProblem {
   std::int64_t depth = 16, steps = 3, row_blocks = 2, column_blocks = 2;
   Values values = Values::Plain;
   bool accumulate = false;
+  TileNumbers numbers = TileNumbers::Bf16;
 };
 
 template <class T>
@@ -63,7 +65,7 @@ std::vector<std::uint32_t> sums_of(const TileProblem& problem, TileUnit::Kind ki
   }
   const auto stride = problem.column_blocks * kTileColumns;
   std::vector<float> sums(static_cast<std::size_t>(problem.row_blocks * kTileRows * stride), 0.5F);
-  TileUnit(problem.depth, kind)
+  TileUnit(problem.numbers, problem.depth, kind)
       .multiply({.a = {bytes(a), a_steps, a_line * 4, kTileRows * a_line * 4},
                  .b = {bytes(b), b_steps, b_line * 4, kTileColumns * 4},
                  .sums = sums.data(),
@@ -72,19 +74,21 @@ std::vector<std::uint32_t> sums_of(const TileProblem& problem, TileUnit::Kind ki
                  .column_blocks = problem.column_blocks,
                  .accumulate = problem.accumulate});
   std::vector<std::uint32_t> bits;
+  const bool floats = problem.numbers == TileNumbers::Bf16;
   for (const float sum : sums)
-    bits.push_back(std::isnan(sum) ? 0x7FC00000U : std::bit_cast<std::uint32_t>(sum));
+    bits.push_back(floats && std::isnan(sum) ? 0x7FC00000U : std::bit_cast<std::uint32_t>(sum));
   return bits;
 }
 
 TEST(TileUnit, TheStandInHasTheBitsOfTheHardware) {
   if (!tile_unit_missing().empty()) GTEST_SKIP() << tile_unit_missing();
-  for (const auto values : {Values::Plain, Values::Small, Values::Special})
+  for (const auto values : {Values::Plain, Values::Small, Values::Special, Values::Int8})
     for (const std::int64_t depth : {1, 2, 7, 16})
       for (const std::int64_t rows : {1, 2})
         for (const std::int64_t columns : {1, 2})
           for (const std::int64_t steps : {1, 9}) {
-            const TileProblem problem = {depth, steps, rows, columns, values, steps > 1};
+            TileProblem problem = {depth, steps, rows, columns, values, steps > 1};
+            if (values == Values::Int8) problem.numbers = TileNumbers::Int8;
             EXPECT_EQ(sums_of(problem, TileUnit::Kind::Hardware),
                       sums_of(problem, TileUnit::Kind::StandIn))
                 << "depth " << depth << ", blocks " << rows << " x " << columns << ", steps "
@@ -98,7 +102,7 @@ TEST(TileUnit, SubnormalOperandsCountAsZero) {
   for (const auto& [bits, expected] : {std::pair{0x0001U, 0.0F}, {0x0080U, 0x1p-126F}}) {
     const Words smallest(16, bits);
     float sums[16 * 16];
-    TileUnit(1, tile_unit_kind())
+    TileUnit(TileNumbers::Bf16, 1, tile_unit_kind())
         .multiply({.a = {bytes(one), {&step, 1}, 4, 0},
                    .b = {bytes(smallest), {&step, 1}, 64, 0},
                    .sums = sums,
