@@ -1,4 +1,4 @@
-"""The recorded outputs of README.md and of docs/tutorial/first-unet.md are compared with real runs."""
+"""Recorded outputs of README.md, of a tutorial and of a guide are compared with real runs."""
 # SPDX-License-Identifier: Apache-2.0
 import hashlib
 import os
@@ -11,7 +11,6 @@ import unittest
 from pages import blocks, commands_in, holds
 from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main
 
-TUTORIAL = SOURCE / "docs/tutorial/first-unet.md"
 
 
 class RecordedLines(unittest.TestCase):
@@ -29,7 +28,7 @@ class RecordedLines(unittest.TestCase):
 
 
 @long_when_sanitized
-class Tutorial(ProgramTest):
+class Pages(ProgramTest):
     def run_command(self, command, stop_at=None):
         """What the command prints; with stop_at, SIGINT follows the line that begins so."""
         path = str(self.folder / "bin") + os.pathsep + os.environ["PATH"]
@@ -54,23 +53,30 @@ class Tutorial(ProgramTest):
             shutil.rmtree(self.folder / "runs/stopped")
         self.fail(f"never stopped: {said}")
 
-    def test_commands_print_what_the_page_shows(self):
+    def follow_page(self, page):
+        """Runs its commands, and returns the number of lines that were compared."""
         (self.folder / "bin").mkdir()
         os.symlink(PROGRAM, self.folder / "bin/triptych")
         said, section, shown = "", None, 0
-        for heading, mark, lines in blocks(TUTORIAL):
+        for heading, mark, lines in blocks(SOURCE / page):
             if mark == "sh":
                 said = (said if heading == section else "") + "".join(map(self.follow, commands_in(lines)))
                 section = heading
             elif mark == "text":
                 for line in filter(None, lines):
                     self.assertTrue(holds(re.sub(r"after step \d+", "after step ...", line), said),
-                                    f"{heading}: the page shows another line: {line}\n{said}")
+                                    f"{page}, {heading}: the page shows another line: {line}\n{said}")
                     shown += 1
-        self.assertGreater(shown, 30)
+        return shown
+
+    def test_the_first_tutorial_shows_what_its_commands_print(self):
+        self.assertGreater(self.follow_page("docs/tutorial/first-unet.md"), 30)
         losses = [hashlib.sha256((self.folder / f"runs/{name}/losses.csv").read_bytes()).hexdigest()
                   for name in ("first", "stopped")]
         self.assertEqual(losses[0], losses[1])
+
+    def test_the_guide_to_quantisation_shows_what_its_commands_print(self):
+        self.assertGreater(self.follow_page("docs/how-to/quantize.md"), 4)
 
 
 @long_when_sanitized
