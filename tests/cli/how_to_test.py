@@ -7,11 +7,11 @@ block marked `text` must be what the commands before it said, but for the number
 # SPDX-License-Identifier: Apache-2.0
 import os
 import random
-import re
 import struct
 import subprocess
 import unittest
 
+from pages import blocks, commands_in, pattern_of
 from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main, png_bytes
 
 PAGE = SOURCE / "docs/how-to/train-on-your-images.md"
@@ -62,33 +62,6 @@ def write_pair(folder, name, seeds, bits):
         (folder / kind / name).write_bytes(tiff_bytes(pages, depth))
 
 
-def blocks():
-    """Heading, mark and lines of each block of code."""
-    heading, found, inside = "", [], None
-    for line in PAGE.read_text().splitlines():
-        if line.startswith("```"):
-            inside = None if inside is not None else []
-            if inside is not None:
-                found.append((heading, line[3:], inside))
-        elif inside is not None:
-            inside.append(line)
-        elif line.startswith("## "):
-            heading = line[3:]
-    return found
-
-
-def commands_in(lines):
-    """The block's commands, each on one line."""
-    return [command.split("#")[0].strip() for command in "\n".join(lines).replace("\\\n", " ").splitlines()]
-
-
-def pattern_of(line):
-    """Matches what the page shows, with any numbers, spaces and times."""
-    text = re.escape(re.sub(r"\s+", " ", line.strip())).replace(r"\ ", r"\s+")
-    text = text.replace(r"\.\.\.", ".*")
-    return re.sub(r"\d+(\\\.\d+)?(e\\?-?\d+)?", lambda _: r"[\d.e-]+", text)
-
-
 @long_when_sanitized
 class HowTo(ProgramTest):
     def make_images(self):
@@ -132,7 +105,7 @@ class HowTo(ProgramTest):
         self.make_images()
         self.make_stand_ins()
         said, ran = "", 0
-        for heading, mark, lines in blocks():
+        for heading, mark, lines in blocks(PAGE):
             if mark == "csv":
                 (self.folder / "mine/list.csv").write_text("\n".join(lines) + "\n")
             elif mark == "sh":

@@ -27,6 +27,17 @@ class Help(ProgramTest):
     def test_the_version_is_one_line(self):
         self.assertRegex(self.succeed("--version").stdout, r"^triptych \d+\.\d+\.\d+ \(.+\)\n$")
 
+    def test_documents_have_the_version_of_the_program(self):
+        version = re.match(r"triptych (\d+\.\d+\.\d+) ", self.succeed("--version").stdout)[1]
+        short = version.rpartition(".")[0]
+        for path, pattern, wanted in [("CMakeLists.txt", r"project\(Triptych VERSION (\S+)", version),
+                                      ("CHANGELOG.md", r"(?m)^## (\d\S+)", version),
+                                      ("CITATION.cff", r"(?m)^version: (\S+)", version),
+                                      ("SECURITY.md", r"newest release \((\S+)\)", short),
+                                      ("docs/how-to/use-as-a-library.md", r"find_package\(Triptych (\S+)", short)]:
+            found = re.search(pattern, (SOURCE / path).read_text())
+            self.assertEqual(found and found[1].rstrip(")"), wanted, path)
+
     def test_the_reference_lists_every_option_of_every_command(self):
         page = (SOURCE / "docs/reference/cli.md").read_text()
         common = " ".join(re.findall(r"^\*\*(?:What is said|Memory)\.\*\*(.*?)\n\n", page, re.M | re.S))
