@@ -1,5 +1,5 @@
-// A TIFF of one page that is written from top to bottom, in tiles, while its rows come: for
-// pictures larger than memory.
+// TIFF files that are written in parts, for pictures larger than memory: one page in bands of rows,
+// or several pages, one after another.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,6 +40,24 @@ class TiffStream {
   std::unique_ptr<internal::TiffFile> tiff_;
   std::vector<float> waiting_;
   std::int64_t rows_ = 0;
+};
+
+/// Pages written one by one, each as encode_tiff writes it.
+class TiffPages {
+ public:
+  /// BigTIFF when `most_bytes` of samples are 2 GiB or more. `file` outlives this object.
+  TiffPages(AtomicFile& file, std::int64_t most_bytes);
+  ~TiffPages();
+  TiffPages(const TiffPages&) = delete;
+  TiffPages& operator=(const TiffPages&) = delete;
+
+  void write(const Picture& page, const PictureNotes& notes = {});
+  /// Bytes of the file, which is then complete. Throws InvalidArgument without a page.
+  std::int64_t finish();
+
+ private:
+  std::unique_ptr<internal::TiffFile> tiff_;
+  std::int64_t pages_ = 0;
 };
 
 }  // namespace triptych

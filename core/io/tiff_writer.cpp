@@ -188,4 +188,22 @@ std::int64_t TiffStream::finish() {
   return tiff_->size();
 }
 
+TiffPages::TiffPages(AtomicFile& file, std::int64_t most_bytes)
+    : tiff_(std::make_unique<internal::TiffFile>(file, most_bytes >= kBigFrom)) {}
+
+TiffPages::~TiffPages() = default;
+
+void TiffPages::write(const Picture& page, const PictureNotes& notes) {
+  validate(page);
+  write_page(*tiff_, page, notes);
+  ++pages_;
+}
+
+std::int64_t TiffPages::finish() {
+  if (pages_ == 0) throw InvalidArgument("a TIFF needs a page");
+  tiff_->close();
+  tiff_->require(!tiff_->failed());
+  return tiff_->size();
+}
+
 }  // namespace triptych

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/prediction_files.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/io/npy.h"
 #include "core/io/picture.h"
 #include "experiments/training/data/boundary_metrics.h"
@@ -37,6 +39,10 @@ std::vector<std::uint8_t> set_of(const Segmentation& predicted, std::int64_t lab
   std::ranges::transform(predicted.classes, set.begin(),
                          [&](std::uint8_t one) { return one == label; });
   return set;
+}
+
+bool has_objects(std::int64_t label, const std::vector<std::int64_t>& chosen) {
+  return chosen.empty() ? label > 0 : std::ranges::count(chosen, label) > 0;
 }
 
 std::int64_t last_class(const Segmentation& predicted) {
@@ -72,29 +78,36 @@ std::uint16_t value_of_class(const segmentation::LabelMap& map, std::int64_t lab
   throw InvalidArgument(fmt::format("labels {} have no value for class {}", map.text(), label));
 }
 
-std::string encode(const Image& image, const PredictionFileOptions& options) {
-  if (options.format == PictureFormat::Png) return encode_png(image);
-  const Picture page = {.form = {.width = image.width,
-                                 .height = image.height,
-                                 .channels = image.channels,
-                                 .bits = image.bit_depth,
-                                 .colours = image.channels == 3},
-                        .samples = {image.samples.begin(), image.samples.end()}};
-  return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
+Picture page_of(const Image& image) {
+  return {.form = {.width = image.width,
+                   .height = image.height,
+                   .channels = image.channels,
+                   .bits = image.bit_depth,
+                   .colours = image.channels == 3},
+          .samples = {image.samples.begin(), image.samples.end()}};
 }
 
-std::string encode_instances(const Segmentation& predicted, const PredictionFileOptions& options) {
-  const auto found = objects_of(predicted, options.objects, options.seed);
-  if (found.count <= std::numeric_limits<std::uint16_t>::max())
-    return encode(grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16), options);
-  if (options.format == PictureFormat::Png || found.count > kMostNumbers) {
+/// Its form has 16 bits up to 65,535 objects and 32 above.
+Picture instances_page(const Segmentation& predicted, const PredictionFileOptions& options) {
+  const auto found = objects_of(predicted, options);
+  if (found.count > kMostNumbers) {
+    throw InvalidArgument(
+        fmt::format("its {} objects are more than a TIFF can number", found.count));
+  }
+  const bool few = found.count <= std::numeric_limits<std::uint16_t>::max();
+  return {.form = {.width = predicted.size.width,
+                   .height = predicted.size.height,
+                   .bits = few ? 16 : 32},
+          .samples = {found.labels.begin(), found.labels.end()}};
+}
+
+Image instances(const Segmentation& predicted, const PredictionFileOptions& options) {
+  const auto found = objects_of(predicted, options);
+  if (found.count > std::numeric_limits<std::uint16_t>::max()) {
     throw InvalidArgument(fmt::format(
         "its {} objects are more than a PNG can number; give the option format tiff", found.count));
   }
-  const Picture page = {
-      .form = {.width = predicted.size.width, .height = predicted.size.height, .bits = 32},
-      .samples = {found.labels.begin(), found.labels.end()}};
-  return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
+  return grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16);
 }
 
 std::vector<Picture> probability_pages(const Segmentation& predicted) {
@@ -142,14 +155,16 @@ std::vector<std::uint16_t> mask_values(const RunConfig& config, MaskValues value
   return result;
 }
 
-segmentation::Components objects_of(const Segmentation& predicted, Objects method, float seed) {
+segmentation::Components objects_of(const Segmentation& predicted,
+                                    const PredictionFileOptions& options) {
   segmentation::Components all = {std::vector<std::int32_t>(predicted.classes.size()), 0};
-  for (std::int64_t label = 1; label <= last_class(predicted); ++label) {
+  for (std::int64_t label = 0; label <= last_class(predicted); ++label) {
+    if (!has_objects(label, options.object_classes)) continue;
     const auto set = set_of(predicted, label);
-    const auto found =
-        method == Objects::Components
-            ? segmentation::connected_components(set, predicted.size)
-            : segmentation::watershed(predicted.probability_of(label), set, predicted.size, seed);
+    const auto found = options.objects == Objects::Components
+                           ? segmentation::connected_components(set, predicted.size)
+                           : segmentation::watershed(predicted.probability_of(label), set,
+                                                     predicted.size, options.seed);
     for (std::size_t i = 0; i < set.size(); ++i)
       if (found.labels[i] != 0) all.labels[i] = all.count + found.labels[i];
     all.count += found.count;
@@ -180,25 +195,62 @@ Image overlay(const segmentation::Sample& sample, const Segmentation& predicted)
   return image;
 }
 
-std::string encode(PredictionFile kind, const segmentation::Sample& sample,
-                   const Segmentation& predicted, const RunConfig& config,
-                   const PredictionFileOptions& options) {
+std::vector<Picture> tiff_pages(PredictionFile kind, const segmentation::Sample& sample,
+                                const Segmentation& predicted, const RunConfig& config,
+                                const PredictionFileOptions& options) {
   switch (kind) {
     case PredictionFile::Mask:
-      return encode(mask(predicted, config, options.values), options);
+      return {page_of(mask(predicted, config, options.values))};
     case PredictionFile::Instances:
-      return encode_instances(predicted, options);
+      return {instances_page(predicted, options)};
     case PredictionFile::Overlay:
-      return encode(overlay(sample, predicted), options);
+      return {page_of(overlay(sample, predicted))};
     case PredictionFile::Probabilities:
       break;
   }
+  return probability_pages(predicted);
+}
+
+std::string encode(PredictionFile kind, const segmentation::Sample& sample,
+                   const Segmentation& predicted, const RunConfig& config,
+                   const PredictionFileOptions& options) {
   if (options.format == PictureFormat::Tiff) {
-    const auto pages = probability_pages(predicted);
+    const auto pages = tiff_pages(kind, sample, predicted, config, options);
     return encode_tiff(pages, notes_for(options.notes, pages.front().form, std::ssize(pages)));
+  }
+  switch (kind) {
+    case PredictionFile::Mask:
+      return encode_png(mask(predicted, config, options.values));
+    case PredictionFile::Instances:
+      return encode_png(instances(predicted, options));
+    case PredictionFile::Overlay:
+      return encode_png(overlay(sample, predicted));
+    case PredictionFile::Probabilities:
+      break;
   }
   return encode_npy(Tensor({predicted.channels, predicted.size.height, predicted.size.width},
                            std::span<const float>(predicted.probabilities)));
+}
+
+std::vector<std::int64_t> parse_object_classes(const std::string& text, const RunConfig& config) {
+  const auto names = config.data.class_names.empty() ? std::vector<std::string>()
+                                                     : split_list(config.data.class_names);
+  std::vector<std::int64_t> classes;
+  for (const auto& word : split_list(text)) {
+    std::int64_t label = std::ranges::find(names, word) - names.begin();
+    if (label == std::ssize(names)) {
+      label = 0;
+      while (label < told_apart(config) && std::to_string(label) != word) ++label;
+    }
+    if (label == told_apart(config)) {
+      throw InvalidArgument(fmt::format(
+          "the option instances-of names class \"{}\"; the classes of the model are {}", word,
+          names.empty() ? fmt::format("0 to {}", told_apart(config) - 1)
+                        : fmt::format("{}", fmt::join(names, ", "))));
+    }
+    classes.push_back(label);
+  }
+  return classes;
 }
 
 }  // namespace triptych::training

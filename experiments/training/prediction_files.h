@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/choice.h"
 #include "core/io/image.h"
@@ -38,8 +40,16 @@ struct PredictionFileOptions {
   PictureFormat format = PictureFormat::Png;
   MaskValues values = MaskValues::Levels;
   Objects objects = Objects::Components;
-  float seed = 0.9F;        ///< of the watershed
+  float seed = 0.9F;  ///< of the watershed
+  /// Classes whose objects are numbered; empty: all but class 0.
+  std::vector<std::int64_t> object_classes = {};
   PictureNotes notes = {};  ///< on the input, which TIFF files carry on
+};
+
+/// A file that is made of a picture: its kind, and its name within the folder of the outputs.
+struct PredictionTarget {
+  PredictionFile kind;
+  std::filesystem::path name;
 };
 
 /// The rest of a file's name behind that of the picture: ".png", ".probabilities.npy", ...
@@ -51,8 +61,19 @@ std::string encode(PredictionFile kind, const segmentation::Sample& sample,
                    const Segmentation& predicted, const RunConfig& config,
                    const PredictionFileOptions& options);
 
-/// Objects of all classes but the background, numbered from 1; each is of one class.
-segmentation::Components objects_of(const Segmentation& predicted, Objects method, float seed);
+/// Pages of a TIFF file for one image: one per class for probabilities, else one. Throws
+/// InvalidArgument above 2^24 objects.
+std::vector<Picture> tiff_pages(PredictionFile kind, const segmentation::Sample& sample,
+                                const Segmentation& predicted, const RunConfig& config,
+                                const PredictionFileOptions& options);
+
+/// Objects of `options.object_classes`, numbered from 1. Each belongs to one class.
+segmentation::Components objects_of(const Segmentation& predicted,
+                                    const PredictionFileOptions& options);
+
+/// The classes in a list of numbers and names, as "0,nucleus". Throws InvalidArgument for a class
+/// that the model lacks.
+std::vector<std::int64_t> parse_object_classes(const std::string& text, const RunConfig& config);
 
 /// The values of the classes in masks, from class 0 on.
 std::vector<std::uint16_t> mask_values(const RunConfig& config, MaskValues values);

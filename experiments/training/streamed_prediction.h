@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,12 +16,6 @@ namespace triptych::training {
 
 /// Pixels above which a picture goes through in bands where it can.
 inline constexpr std::int64_t kStreamedPixels = std::int64_t{1} << 26;
-
-/// A file that is made of a picture: its kind, and its name within the folder of the outputs.
-struct PredictionTarget {
-  PredictionFile kind;
-  std::filesystem::path name;
-};
 
 class StreamedPrediction {
  public:

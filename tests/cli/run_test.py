@@ -61,6 +61,21 @@ def tiff_stack(width, height, pages):
     return data
 
 
+def tiff_strips(path):
+    """Stored bytes of each page of a little-endian TIFF."""
+    data, pages = path.read_bytes(), []
+    at, = struct.unpack("<I", data[4:8])
+    while at:
+        count, = struct.unpack("<H", data[at:at + 2])
+        fields = {}
+        for i in range(count):
+            tag, kind, number, value = struct.unpack("<HHII", data[at + 2 + 12 * i:at + 14 + 12 * i])
+            fields[tag] = value & 0xFFFF if kind == 3 else value
+        pages.append(data[fields[273]:fields[273] + fields[279]])
+        at, = struct.unpack("<I", data[at + 2 + 12 * count:at + 6 + 12 * count])
+    return pages
+
+
 class Run(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -102,6 +117,38 @@ class Run(ProgramTest):
         self.assertEqual([result["output"] for result in results], [f"out/stack_00{i}.png" for i in range(3)])
         self.assertEqual([result["section"] for result in results], [0, 1, 2])
         self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "a.png", says="3 images")
+
+    def test_a_stack_gives_a_stack_when_asked_for(self):
+        pages = [[(i * 37 + 50 * k) % 200 for i in range(20 * 18)] for k in range(3)]
+        (self.folder / "stack.tif").write_bytes(tiff_stack(20, 18, pages))
+        kinds = ["--format", "tiff", "--save", "mask,probabilities,instances,overlay"]
+        self.apply("--out", "sections", *kinds, images="stack.tif")
+        noted = self.succeed("run", "--weights", "run", "--input", "stack.tif", "--out", "sections", *CPU, *kinds)
+        self.assertIn('"stack.tif" has 3 sections, each of which gets its own files: stack_000, stack_001', noted.stderr)
+        self.assertIn("--stack", noted.stderr)
+        whole, = self.apply("--out", "whole", "--stack", *kinds, images="stack.tif")
+        self.assertEqual((whole["section"], whole["sections"]), (None, 3))
+        for kind, file in whole["files"].items():
+            ending = file.removeprefix("whole/stack")
+            sections = [tiff_strips(self.folder / f"sections/stack_00{k}{ending}") for k in range(3)]
+            self.assertEqual(tiff_strips(self.folder / file), sum(sections, []), kind)
+        self.assertEqual(len(list((self.folder / "whole").glob("*.tif"))), 4)
+        self.assertEqual(self.apply("--out", "a.tif", "--stack", images="stack.tif")[0]["output"], "a.tif")
+        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "b", "--stack", says="--format")
+
+    def test_a_stack_with_a_broken_section_leaves_no_file(self):
+        stack = tiff_stack(20, 18, [[k] * (20 * 18) for k in range(3)])
+        (self.folder / "stack.tif").write_bytes(stack[:-100])
+        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "whole", "--stack", *CPU,
+                          "--format", "tiff", says=['left out "stack.tif"', "no image could be done"])
+        self.assertEqual(list((self.folder / "whole").glob("*.tif")), [])
+
+    def test_objects_of_the_background_are_numbered_when_asked_for(self):
+        self.apply("--out", "out", "--save", "mask,instances", "--instances-of", "0")
+        mask, objects = (png_pixels(self.folder / f"out/00{ending}")[1] for ending in (".png", ".instances.png"))
+        self.assertEqual([value > 0 for value in objects], [value == 0 for value in mask])
+        self.expect_error(2, "run", "--weights", "run", "--input", "data/images", "--out", "b", "--save", "instances",
+                          "--instances-of", "2", says=["--instances-of", "0 to 1"])
 
     def test_tiff_is_written_when_asked_for_or_named(self):
         one = self.apply("--out", "out", "--format", "tiff", "--save", "mask,probabilities",

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string_view>
 
@@ -25,6 +23,7 @@
 #include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
 #include "experiments/app/run_classes.h"
+#include "experiments/app/run_jobs.h"
 #include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
@@ -34,6 +33,7 @@
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
+#include "experiments/training/stacked_prediction.h"
 #include "experiments/training/streamed_prediction.h"
 
 namespace triptych::app {
@@ -51,127 +51,10 @@ struct RunOptions {
   std::string save = "mask";
   training::PredictionFileOptions files;
   double seed = files.seed;
+  std::string instances_of;
+  bool stack = false;
   std::int64_t stream_above = training::kStreamedPixels;
 };
-
-/// Files that are written of each image.
-std::vector<PredictionFile> kinds_in(const std::string& text) {
-  std::vector<PredictionFile> kinds;
-  for (const auto& word : split_list(text)) {
-    const auto kind = value_of<PredictionFile>(word);
-    if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
-  }
-  return kinds;
-}
-
-/// The images that are named, and those of folders that are; they stay as they are.
-std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
-  std::vector<fs::path> files;
-  for (const fs::path input : inputs) {
-    if (!fs::exists(input)) throw IoError(fmt::format("{} does not exist", input.string()));
-    if (!fs::is_directory(input)) {
-      files.push_back(input);
-      continue;
-    }
-    const auto found = segmentation::list_pictures(input);
-    say_note(found.skipped);
-    files.insert(files.end(), found.images.begin(), found.images.end());
-  }
-  std::ranges::for_each(files, keep_input);
-  return files;
-}
-
-/// An image, which may be a section of a stack, and the files that are made of it, one of each
-/// kind.
-struct Job {
-  fs::path input;
-  std::int64_t page = 0;
-  std::int64_t pages = 1;
-  std::vector<fs::path> outputs = {};
-
-  std::string name() const {
-    return pages == 1 ? input.filename().string()
-                      : fmt::format("{} section {}", input.filename().string(), page);
-  }
-};
-
-/// The sections of the images; 1 of one that is broken, which is told when its turn comes.
-std::vector<Job> sections_of(const std::vector<fs::path>& inputs) {
-  std::vector<Job> jobs;
-  for (const auto& input : inputs) {
-    std::int64_t pages = 1;
-    try {
-      pages = PictureFile(input).pages();
-    } catch (const IoError&) {
-    }
-    for (std::int64_t page = 0; page < pages; ++page) jobs.push_back({input, page, pages});
-  }
-  return jobs;
-}
-
-/// Endings of files that are no folder's name, and that this command does not write.
-constexpr std::array<std::string_view, 12> kOtherFiles = {".jpg",  ".jpeg", ".bmp", ".gif",
-                                                          ".webp", ".jp2",  ".npy", ".npz",
-                                                          ".pdf",  ".svg",  ".csv", ".json"};
-
-/// The kind of picture that the name of a file asks for; nothing for a folder's. Throws
-/// InvalidArgument for the name of another kind of file.
-std::optional<PictureFormat> format_named(const fs::path& out) {
-  if (fs::is_directory(out)) return std::nullopt;
-  auto ending = out.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (ending == ".png") return PictureFormat::Png;
-  if (ending == ".tif" || ending == ".tiff") return PictureFormat::Tiff;
-  if (std::ranges::count(kOtherFiles, ending) == 0) return std::nullopt;
-  throw InvalidArgument(
-      fmt::format("--out \"{}\" names a file of a kind that is not written; give FILE.png or "
-                  "FILE.tif, beside which .npy files are named, or a folder",
-                  out.string()));
-}
-
-/// Where the files of `job` go: into the folder `out`, or beside the file that it names.
-std::vector<fs::path> outputs_of(const Job& job, const fs::path& out, bool names_file,
-                                 const std::vector<PredictionFile>& kinds, PictureFormat format) {
-  const auto name_in_folder =
-      segmentation::section_name(job.input.stem().string(), job.page, job.pages);
-  const auto stem = names_file ? out.parent_path() / out.stem() : out / name_in_folder;
-  std::vector<fs::path> outputs;
-  for (const auto kind : kinds) {
-    auto name = stem;
-    name += training::ending_of(kind, format);
-    outputs.push_back(kind == PredictionFile::Mask && names_file ? out : name);
-  }
-  return outputs;
-}
-
-/// Refuses all of them when one file would overwrite another, or what is not of this program.
-std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& out,
-                         const std::vector<PredictionFile>& kinds, PictureFormat format) {
-  const bool names_file = format_named(out).has_value();
-  auto jobs = sections_of(inputs);
-  if (names_file && jobs.size() > 1) {
-    throw InvalidArgument(
-        fmt::format("--out \"{}\" names a file, and there are {} images; give a folder",
-                    out.string(), jobs.size()));
-  }
-  const OwnFiles own(names_file ? out.parent_path() : out);
-  std::map<fs::path, fs::path> input_of;
-  for (auto& job : jobs) {
-    const auto& input = job.input;
-    job.outputs = outputs_of(job, out, names_file, kinds, format);
-    for (const auto& output : job.outputs) {
-      own.require(output.filename());
-      const auto [other, is_new] = input_of.emplace(output, input);
-      if (is_new) continue;
-      throw InvalidArgument(
-          fmt::format("\"{}\" and \"{}\" would both be written to \"{}\"; run them one after the "
-                      "other, each with an --out of its own",
-                      other->second.string(), input.string(), output.string()));
-    }
-  }
-  return jobs;
-}
 
 /// The model on one image after another.
 class Runner {
@@ -186,6 +69,10 @@ class Runner {
         predictor_(machine, model.config.model, model.states, options.prediction.tiles),
         segmenter_(predictor_, model, options.prediction.segmenter()) {
     options_.files.seed = static_cast<float>(options.seed);
+    if (!options.instances_of.empty()) {
+      options_.files.object_classes =
+          training::parse_object_classes(options.instances_of, model.config);
+    }
     predictor_.stop_at(interrupted);
   }
 
@@ -199,10 +86,13 @@ class Runner {
     options_.files.notes = file.notes();
     const auto& form = file.form(job.page);
     set_.add(job.input.string(), form, file.orientation());
-    const auto large =
-        or_note(job, [&] { return form.pixels() > options_.stream_above && streams(job, file); });
+    const auto large = or_note(job, [&] {
+      return !job.whole_stack && form.pixels() > options_.stream_above && streams(job, file);
+    });
     if (!large) return std::nullopt;
-    const auto time = *large ? stream(job, file, own) : whole(job, file, own);
+    const auto time = job.whole_stack ? stack(job, file, own)
+                      : *large        ? stream(job, file, own)
+                                      : whole(job, file, own);
     if (!time) return std::nullopt;
     say_detail(fmt::format("{}: {} x {} pixels in {} ({})", job.name(), form.width, form.height,
                            page::format_seconds(time->seconds), to_string(time->kind)));
@@ -210,7 +100,8 @@ class Runner {
     for (std::size_t i = 0; i < kinds_.size(); ++i)
       files[std::string(name_of(kinds_[i]))] = job.outputs[i].string();
     return page::Json{{"input", job.input.string()},
-                      {"section", job.pages == 1 ? page::Json() : page::Json(job.page)},
+                      {"section", job.section() ? page::Json(job.page) : page::Json()},
+                      {"sections", job.whole_stack ? job.pages : 1},
                       {"output", job.outputs.front().string()},
                       {"files", std::move(files)},
                       {"width", form.width},
@@ -278,6 +169,26 @@ class Runner {
     }
     if (!complete) return std::nullopt;
     return time;
+  }
+
+  /// All sections of the stack, into one file of each kind; nothing when one of them fails.
+  std::optional<Duration> stack(const Job& job, PictureFile& file, OwnFiles& own) {
+    return or_note(job, [&] {
+      training::StackedPrediction stacked(targets_of(job), model_.config, file, options_.files,
+                                          own);
+      Duration total = {0, machine_.device().info().time_kind};
+      for (std::int64_t page = 0; page < job.pages; ++page) {
+        const Job section = {job.input, page, job.pages};
+        set_.add(job.input.string(), file.form(page), file.orientation());
+        const auto sample = segmentation::load_sample(file, page, model_.config.model.in_channels);
+        const auto shown = as_trained(section, sample);
+        training::Segmentation predicted;
+        total.seconds += timed([&] { predicted = segmenter_.segment(shown); }).seconds;
+        stacked.add(sample, predicted);
+      }
+      stacked.finish();
+      return total;
+    });
   }
 
   /// Result of `make`; a note when it throws.
@@ -376,13 +287,13 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
 }
 
 /// Options of models that make masks; one that makes a class of an image writes classes.csv.
-constexpr std::array<std::string_view, 10> kOfMasks = {
-    "--save",      "--format",       "--values", "--objects", "--seed-probability",
-    "--threshold", "--stream-above", "--tta",    "--tile",    "--margin"};
+constexpr std::array<std::string_view, 12> kOfMasks = {
+    "--save",         "--format", "--values", "--objects", "--instances-of", "--seed-probability",
+    "--stream-above", "--stack",  "--tta",    "--tile",    "--margin",       "--threshold"};
 
 void run(const RunOptions& options, const Command& command, Context& context) {
-  const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save),
-                            options.files.format);
+  const auto jobs = jobs_of(input_files(options.inputs), options.out,
+                            {kinds_in(options.save), options.files.format, options.stack});
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = options.prediction.load();
   if (!model.config.model.maps) {
@@ -390,6 +301,7 @@ void run(const RunOptions& options, const Command& command, Context& context) {
     return run_classes(options.prediction, model, input_files(options.inputs), options.out,
                        context);
   }
+  note_sections(jobs);
   const DeviceSet machine(options.prediction.machine_for(model));
   const InterruptGuard guard;
   Runner runner(options, machine, model, guard.interrupted());
@@ -436,16 +348,23 @@ void add_output_options(Command& command, RunOptions& options) {
   command.add_option("--values", options.files.values, "what a class is in a mask")
       .only_with("--save", {"mask"})
       .capture_default_str();
+  command.add_flag("--stack", options.stack, "write all sections of a stack to one TIFF")
+      .only_with("--format", {"tiff"});
   command
       .add_option("--stream-above", options.stream_above,
                   "pixels above which a TIFF goes through in bands, into TIFF files")
       .check(whole_from(1, std::int64_t{1} << 32))
       .only_with("--format", {"tiff"})
       .not_with("--tta", {"flips"})
+      .not_with("--stack")
       .capture_default_str();
   command.add_option("--objects", options.files.objects, "how instances are told apart")
       .only_with("--save", {"instances"})
       .capture_default_str();
+  command
+      .add_option("--instances-of", options.instances_of,
+                  "classes with objects, numbers or names; without: all but 0")
+      .only_with("--save", {"instances"});
   command.add_option("--seed-probability", options.seed, "from which a watershed's seeds begin")
       .check(number_from(0, 1))
       .only_with("--objects", {"watershed"})

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -15,6 +16,7 @@
 #include "core/base/memory_budget.h"
 #include "core/io/picture.h"
 #include "core/io/sha256.h"
+#include "experiments/training/data/lettering.h"
 #include "experiments/training/data/normalization.h"
 #include "experiments/training/data/picture_files.h"
 #include "experiments/training/data/picture_set.h"
@@ -72,6 +74,7 @@ class Describer {
       guarded([&] { add_image(pair); });
       if (pair.mask.empty()) {
         said.without_mask.push_back(pair.name);
+        if (form_note_.empty()) form_note_ = other_form_note(pair.image, options_.masks);
       } else {
         guarded([&] { add_mask(pair); });
       }
@@ -193,6 +196,7 @@ class Describer {
     const auto add = [&](std::string_view text) { said.suggestions.emplace_back(text); };
     if (!said.without_mask.empty())
       add("draw the masks that are missing, or name by a list what trains");
+    if (!form_note_.empty()) add(form_note_);
     if (!said.damaged.empty()) add("replace the files that cannot be read");
     if (std::ranges::any_of(said.duplicates, [](const Duplicate& both) {
           return both.first_split != both.second_split;
@@ -232,44 +236,64 @@ class Describer {
   ImageSet images_in_set_{false};
   MaskSet masks_in_set_;
   SetScale scale_;
-  std::string conflict_;  ///< between the numbers of two images
+  std::string conflict_;   ///< between the numbers of two images
+  std::string form_note_;  ///< on a mask whose name has another Unicode form
   MaskCensus masks_found_;
   Moments moments_;
   std::set<std::int64_t> channels_;
   std::map<std::string, PicturePair> digests_;
 };
 
-/// Values of one channel as grey levels, shrunk to a square by leaving out pixels.
+/// A picture shrunk to a square by leaving out pixels. Its values are stretched from the least to
+/// the greatest one: of colours, else of the first channel.
 void draw(const Picture& picture, std::int64_t left, std::int64_t top, Image& sheet) {
   const auto& form = picture.form;
   const auto longer = std::max(form.width, form.height);
   const auto side = std::min(kSideOfThumbnail, longer);
   const auto width = std::max<std::int64_t>(1, form.width * side / longer);
   const auto height = std::max<std::int64_t>(1, form.height * side / longer);
-  const auto values = form.colours ? luma(picture) : std::vector<float>();
-  const auto value_at = [&](std::int64_t x, std::int64_t y) {
-    const auto pixel = static_cast<std::size_t>(y * form.width + x);
-    return form.colours ? values[pixel]
-                        : picture.samples[pixel * static_cast<std::size_t>(form.channels)];
-  };
-  const auto [low, high] = std::ranges::minmax(form.colours ? values : picture.samples);
+  const auto [low, high] = std::ranges::minmax(picture.samples);
   const auto scale = high > low ? 255 / (high - low) : 0.0F;
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x) {
-      const auto value = value_at(x * form.width / width, y * form.height / height);
-      const auto grey = std::isfinite(value) ? std::clamp((value - low) * scale, 0.0F, 255.0F) : 0;
-      sheet.samples[static_cast<std::size_t>((top + y) * sheet.width + left + x)] =
-          static_cast<std::uint16_t>(std::lround(grey));
+      const auto pixel = y * form.height / height * form.width + x * form.width / width;
+      for (std::int64_t c = 0; c < sheet.channels; ++c) {
+        const auto value =
+            picture
+                .samples[static_cast<std::size_t>(pixel * form.channels + (form.colours ? c : 0))];
+        const auto level =
+            std::isfinite(value) ? std::clamp((value - low) * scale, 0.0F, 255.0F) : 0;
+        const auto at = ((top + y) * sheet.width + left + x) * sheet.channels + c;
+        sheet.samples[static_cast<std::size_t>(at)] =
+            static_cast<std::uint16_t>(std::lround(level));
+      }
     }
   }
 }
 
-/// The values of a mask replaced by their ranks, so that 1 and 2 differ to the eye.
-void rank_values(Picture& mask) {
+/// The mask in colours: black for the least value, then a hue for each value in ascending order.
+Picture coloured(const Picture& mask) {
+  constexpr std::array<std::array<float, 3>, 8> colours = {{{0, 0, 0},
+                                                            {255, 255, 255},
+                                                            {255, 64, 64},
+                                                            {64, 128, 255},
+                                                            {255, 208, 0},
+                                                            {64, 224, 64},
+                                                            {255, 64, 255},
+                                                            {0, 224, 224}}};
   const std::set<float> values(mask.samples.begin(), mask.samples.end());
-  std::map<float, float> ranks;
-  for (const auto value : values) ranks.emplace(value, static_cast<float>(ranks.size()));
-  for (auto& value : mask.samples) value = ranks.at(value);
+  std::map<float, std::size_t> ranks;
+  for (const auto value : values) ranks.emplace(value, ranks.size());
+  Picture result = {.form = mask.form, .samples = {}};
+  result.form.channels = 3;
+  result.form.colours = true;
+  const auto step = static_cast<std::size_t>(mask.form.channels);
+  for (std::size_t i = 0; i < mask.samples.size(); i += step) {
+    const auto rank = ranks.at(mask.samples[i]);
+    const auto& colour = colours[rank < colours.size() ? rank : 1 + (rank - 1) % 7];
+    result.samples.insert(result.samples.end(), colour.begin(), colour.end());
+  }
+  return result;
 }
 
 }  // namespace
@@ -283,21 +307,22 @@ Image contact_sheet(const DatasetOptions& options, std::int64_t count) {
   const auto pairs = pair_pictures(options, note);
   const auto shown = std::clamp<std::int64_t>(count, 1, std::ssize(pairs));
   const auto columns = std::min(kPairsInRow, shown), rows = (shown + columns - 1) / columns;
-  const auto cell = kSideOfThumbnail + kGap;
+  const auto cell = kSideOfThumbnail + kGap, row = cell + kLetterHeight + kGap;
   Image sheet;
+  sheet.channels = 3;
   sheet.width = 2 * columns * cell - kGap;
-  sheet.height = rows * cell - kGap;
-  sheet.samples.assign(static_cast<std::size_t>(sheet.pixels()), 255);
+  sheet.height = rows * row;
+  sheet.samples.assign(static_cast<std::size_t>(3 * sheet.pixels()), 255);
   OpenPicture images(Palette::Colours), masks(Palette::Indices);
   for (std::int64_t i = 0; i < shown; ++i) {
     const auto& pair = pairs[static_cast<std::size_t>(i * std::ssize(pairs) / shown)];
-    const auto left = i % columns * 2 * cell, top = i / columns * cell;
+    const auto left = i % columns * 2 * cell, top = i / columns * row;
+    draw_text(pair.name, left, top + cell, 2 * cell - kGap, sheet);
     try {
       draw(images.of(pair.image).read(pair.page), left, top, sheet);
       if (pair.mask.empty()) continue;
-      auto mask = masks.of(pair.mask).read(pair.page);
-      rank_values(mask);
-      draw(mask, left + cell, top, sheet);
+      const auto mask = masks.of(pair.mask).read(pair.page);
+      draw(mask.form.colours ? mask : coloured(mask), left + cell, top, sheet);
     } catch (const Error&) {
       continue;  // the description names it
     }

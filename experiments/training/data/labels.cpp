@@ -221,6 +221,9 @@ std::string LabelMap::describe(const LabelShares& shares,
                                 label == 0 ? " of the pixels" : ""));
   }
   if (shares.ignored > 0) parts.push_back(fmt::format("{:.3g} % ignored", percent(shares.ignored)));
+  for (std::size_t label = 0; label < pixels.size(); ++label) {
+    if (pixels[label] == 0) parts.push_back(fmt::format("no pixel is of class {}", label));
+  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

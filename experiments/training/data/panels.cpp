@@ -2,7 +2,9 @@
 #include "experiments/training/data/panels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 namespace triptych::segmentation {
@@ -10,19 +12,24 @@ namespace {
 
 constexpr std::int64_t kGap = 4;
 
-/// Grey panels beside each other with white lines between.
+using Colour = std::array<std::uint16_t, 3>;
+
+constexpr Colour kAdded = {255, 0, 0}, kMissed = {0, 0, 255}, kConfused = {255, 200, 0};
+
+/// Panels in colours, [height, width, 3], beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
                    std::int64_t width) {
   const auto count = std::ssize(panels);
   Image image;
+  image.channels = 3;
   image.height = height;
   image.width = count * width + (count - 1) * kGap;
-  image.samples.assign(static_cast<std::size_t>(image.pixels()), 255);
+  image.samples.assign(static_cast<std::size_t>(3 * image.pixels()), 255);
   for (std::int64_t p = 0; p < count; ++p) {
     for (std::int64_t row = 0; row < height; ++row) {
       const auto& panel = panels[static_cast<std::size_t>(p)];
-      std::copy_n(panel.begin() + row * width, width,
-                  image.samples.begin() + row * image.width + p * (width + kGap));
+      std::copy_n(panel.begin() + 3 * row * width, 3 * width,
+                  image.samples.begin() + 3 * (row * image.width + p * (width + kGap)));
     }
   }
   return image;
@@ -73,26 +80,48 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
 
 namespace {
 
-/// Luma of colours, else the first channel.
-std::vector<std::uint16_t> grey_panel(const Sample& sample) {
-  if (sample.channels != 3) return image_panel(sample, 0);
-  auto grey = sample;
-  grey.channels = 1;
-  const auto pixels = static_cast<std::size_t>(sample.pixels());
-  grey.image.resize(pixels);
-  for (std::size_t i = 0; i < pixels; ++i) {
-    grey.image[i] = 0.299F * sample.image[i] + 0.587F * sample.image[pixels + i] +
-                    0.114F * sample.image[2 * pixels + i];
+/// [height, width, 3] of three planes.
+std::vector<std::uint16_t> interleaved(const std::array<std::vector<std::uint16_t>, 3>& planes) {
+  std::vector<std::uint16_t> panel(3 * planes[0].size());
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t i = 0; i < planes[c].size(); ++i) panel[3 * i + c] = planes[c][i];
   }
-  return image_panel(grey, 0);
+  return panel;
+}
+
+/// The colours of an image with three channels, else its first channel.
+std::vector<std::uint16_t> input_panel(const Sample& sample) {
+  const bool colours = sample.channels == 3;
+  return interleaved({image_panel(sample, 0), image_panel(sample, colours ? 1 : 0),
+                      image_panel(sample, colours ? 2 : 0)});
+}
+
+std::vector<std::uint16_t> grey_panel(std::span<const std::uint8_t> labels, std::int64_t width,
+                                      std::int64_t classes) {
+  const auto levels = label_panel(labels, width, classes);
+  return interleaved({levels, levels, levels});
+}
+
+/// grey_panel(predicted) with the errors in colours.
+std::vector<std::uint16_t> error_panel(const Sample& sample,
+                                       std::span<const std::uint8_t> predicted,
+                                       std::int64_t classes) {
+  auto panel = grey_panel(predicted, sample.width, classes);
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    const auto truth = sample.labels[i];
+    if (truth == predicted[i] || truth == kIgnored) continue;
+    const auto& colour = truth == 0 ? kAdded : predicted[i] == 0 ? kMissed : kConfused;
+    std::ranges::copy(colour, panel.begin() + static_cast<std::ptrdiff_t>(3 * i));
+  }
+  return panel;
 }
 
 }  // namespace
 
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes) {
-  return side_by_side({grey_panel(sample), label_panel(sample.labels, sample.width, classes),
-                       label_panel(predicted, sample.width, classes)},
+  return side_by_side({input_panel(sample), grey_panel(sample.labels, sample.width, classes),
+                       error_panel(sample, predicted, classes)},
                       sample.height, sample.width);
 }
 

@@ -19,7 +19,9 @@ std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std
 /// the image white; where values lie beyond, its least and its largest.
 std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel);
 
-/// Input, truth and prediction with white lines between.
+/// Input, truth and prediction in colours, with white lines between. In the prediction, pixels are
+/// red where the truth is class 0, blue where it is a class but the prediction is class 0, and
+/// yellow where both are different classes.
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes);
 

@@ -16,6 +16,7 @@
 #include "core/base/file_text.h"
 #include "core/base/folder.h"
 #include "core/base/list_text.h"
+#include "experiments/training/data/unicode_form.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -334,6 +335,21 @@ std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::strin
   }
   for (const auto& entry : entries) pairing.add(entry);
   return pairing.take();
+}
+
+std::string other_form_note(const fs::path& image, const fs::path& folder) {
+  const auto stem = image.stem().string();
+  std::error_code ignored;
+  for (const auto& name : names_in(folder, ignored)) {
+    const auto other = fs::path(name).stem().string();
+    if (name.starts_with('.') || !has_picture_name(name) || !differ_in_unicode_form(stem, other))
+      continue;
+    return fmt::format(
+        "the name of \"{}\" there looks the same, but stores its accented letters in another "
+        "Unicode form (NFC or NFD); rename one of the two",
+        name);
+  }
+  return {};
 }
 
 PictureFile& OpenPicture::of(const fs::path& path) {

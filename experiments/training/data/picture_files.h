@@ -52,6 +52,11 @@ struct PicturePair {
 /// header is damaged, or nothing is selected.
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
 
+/// A sentence on a picture in `folder` whose name differs from that of `image` in the Unicode form
+/// of its accented letters alone (NFC or NFD), or an empty text.
+std::string other_form_note(const std::filesystem::path& image,
+                            const std::filesystem::path& folder);
+
 /// Pictures that are read one section after the other: the last file stays open.
 class OpenPicture {
  public:

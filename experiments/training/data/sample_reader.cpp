@@ -90,8 +90,9 @@ MaskValues SampleReader::mask(std::size_t place) {
   const auto& pair = pairs_[place];
   const auto& sample = forms_[place];
   if (pair.mask.empty()) {
-    throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"", pair.image.string(),
-                              options_.masks.string()));
+    const auto note = other_form_note(pair.image, options_.masks);
+    throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"{}{}", pair.image.string(),
+                              options_.masks.string(), note.empty() ? "" : "; ", note));
   }
   auto& file = masks_.of(pair.mask);
   if (file.pages() != pair.pages) require_same_sections(file, images_.of(pair.image));

@@ -91,8 +91,25 @@ TEST(PredictionFiles, a_watershed_parts_objects_that_touch) {
   Segmentation touching = {.size = {1, 5}, .channels = 1, .probabilities = {}, .classes = {}};
   touching.probabilities = {0.95F, 0.7F, 0.6F, 0.8F, 0.99F};
   touching.classes = {1, 1, 1, 1, 1};
-  EXPECT_EQ(objects_of(touching, Objects::Components, 0.9F).count, 1);
-  EXPECT_THAT(objects_of(touching, Objects::Watershed, 0.9F).labels, ElementsAre(1, 1, 2, 2, 2));
+  EXPECT_EQ(objects_of(touching, {}).count, 1);
+  EXPECT_THAT(objects_of(touching, {.objects = Objects::Watershed}).labels,
+              ElementsAre(1, 1, 2, 2, 2));
+}
+
+TEST(PredictionFiles, objects_may_be_of_any_class) {
+  auto config = model_of(3, "0,1,2");
+  config.data.class_names = "outside,membrane,nucleus";
+  EXPECT_THAT(parse_object_classes("0,nucleus", config), ElementsAre(0, 2));
+  EXPECT_THROW(parse_object_classes("3", config), InvalidArgument);
+  EXPECT_THROW(parse_object_classes("cell", config), InvalidArgument);
+  EXPECT_THAT(objects_of(predicted(), {.object_classes = {0, 2}}).labels,
+              ElementsAre(0, 0, 3, 1, 2, 2, 3, 0));
+  Segmentation cells = {.size = {1, 4}, .channels = 1, .probabilities = {}, .classes = {}};
+  cells.probabilities = {0.05F, 0.4F, 0.02F, 0.9F};
+  cells.classes = {0, 0, 0, 1};
+  EXPECT_THAT(objects_of(cells, {.object_classes = {0}}).labels, ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(objects_of(cells, {.objects = Objects::Watershed, .object_classes = {0}}).labels,
+              ElementsAre(1, 1, 2, 0));
 }
 
 TEST(PredictionFiles, probabilities_are_an_array_that_numpy_reads) {

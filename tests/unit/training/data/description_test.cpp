@@ -3,8 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+
 #include "core/base/error.h"
 #include "core/io/picture.h"
+#include "experiments/training/data/lettering.h"
+#include "experiments/training/data/unicode_form.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::segmentation::description_tests {
@@ -17,6 +22,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
+
+using Colour = std::array<std::uint16_t, 3>;
+
+Colour pixel_of(const Image& image, std::int64_t x, std::int64_t y) {
+  const auto first = image.samples.begin() + 3 * (y * image.width + x);
+  return {first[0], first[1], first[2]};
+}
 
 class DescriptionTest : public ::testing::Test {
  protected:
@@ -131,10 +143,60 @@ TEST_F(DescriptionTest, images_alone_are_described_and_shown) {
 
   const auto sheet = contact_sheet(options(), 24);
   EXPECT_EQ(sheet.width, 4 * 128 + 3 * 4);
-  EXPECT_EQ(sheet.height, 128);
-  EXPECT_THAT(std::vector(sheet.samples.begin(), sheet.samples.begin() + 3),
-              ElementsAre(0, 255, 255));
-  EXPECT_EQ(sheet.samples[132], 0);
+  EXPECT_EQ(sheet.height, 128 + 4 + 7 + 4);
+  EXPECT_EQ(pixel_of(sheet, 0, 0), (Colour{0, 0, 0}));
+  EXPECT_EQ(pixel_of(sheet, 1, 0), (Colour{255, 255, 255}));
+  EXPECT_EQ(pixel_of(sheet, 132, 0), (Colour{0, 0, 0})) << "its mask";
+}
+
+TEST_F(DescriptionTest, a_contact_sheet_has_names_and_colours) {
+  const Picture colours = {{2, 1, 3, 8, false, true}, {0, 255, 0, 255, 0, 0}};
+  save_tiff(folder / "images/a.tif", {&colours, 1});
+  put("masks/a.tif", {1, 2});
+  put("masks/b.tif", {1, 2});
+  const auto sheet = contact_sheet(options(), 24);
+  EXPECT_EQ(pixel_of(sheet, 0, 0), (Colour{0, 255, 0}));
+  EXPECT_EQ(pixel_of(sheet, 1, 0), (Colour{255, 0, 0}));
+  EXPECT_EQ(pixel_of(sheet, 133, 0), (Colour{255, 255, 255}));
+  Image lettered = {.width = sheet.width, .height = sheet.height, .channels = 3};
+  lettered.samples.assign(sheet.samples.size(), 255);
+  draw_text("a", 0, 132, 260, lettered);
+  draw_text("b", 264, 132, 260, lettered);
+  const auto names = 3 * 132 * sheet.width;
+  EXPECT_TRUE(std::equal(sheet.samples.begin() + names, sheet.samples.end(),
+                         lettered.samples.begin() + names));
+  EXPECT_NE(std::ranges::count(lettered.samples, 0), 0);
+}
+
+TEST_F(DescriptionTest, a_name_in_another_unicode_form_is_reported) {
+  std::filesystem::rename(folder / "images/a.tif", folder / "images/caf\xc3\xa9.tif");
+  std::filesystem::rename(folder / "masks/a.tif", folder / "masks/cafe\xcc\x81.tif");
+  EXPECT_THAT(describe_dataset(options()).suggestions, Contains(HasSubstr("(NFC or NFD)")));
+  try {
+    load_dataset(options());
+    ADD_FAILURE() << "loaded";
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("has no mask"), HasSubstr("(NFC or NFD)")));
+  }
+}
+
+TEST(UnicodeForm, texts_differ_by_it_alone) {
+  const char *composed = "\xc3\xa9t\xc3\xa9", *decomposed = "e\xcc\x81te\xcc\x81";
+  EXPECT_TRUE(differ_in_unicode_form(composed, decomposed));
+  EXPECT_FALSE(differ_in_unicode_form(composed, composed));
+  EXPECT_FALSE(differ_in_unicode_form(composed, "ete"));
+  EXPECT_FALSE(differ_in_unicode_form(composed, "\xc3\xa4t\xc3\xa4")) << "one form";
+  EXPECT_FALSE(differ_in_unicode_form(composed, "e\xcc\x81ta\xcc\x81x"));
+  EXPECT_TRUE(differ_in_unicode_form("\xed\x95\x9c", "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab"))
+      << "Hangul";
+  EXPECT_FALSE(differ_in_unicode_form("\xff\xc3", "a"));
+}
+
+TEST(Lettering, long_names_lose_their_middle) {
+  EXPECT_EQ(fitting("image_012", 60), "image_012");
+  EXPECT_EQ(fitting("image_of_cells_012", 59), "imag.._012");
+  EXPECT_EQ(fitting("caf\xc3\xa9", 60), "caf?");
+  EXPECT_EQ(fitting("image", 6), "i");
 }
 
 }  // namespace

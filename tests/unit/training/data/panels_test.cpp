@@ -31,13 +31,32 @@ TEST(Panels, a_picture_of_few_levels_of_many_is_not_black) {
   EXPECT_THAT(shown({-2, 0, 2}), ElementsAre(0, 128, 255)) << "no range is known";
 }
 
-TEST(Panels, colours_are_shown_by_their_luma) {
-  Sample sample = {.channels = 3, .height = 1, .width = 2, .image = {1, 1, 0, 1, 1, 1}};
+std::vector<std::uint16_t> pixel_of(const Image& image, std::int64_t x) {
+  const auto first = image.samples.begin() + 3 * x;
+  return {first, first + 3};
+}
+
+TEST(Panels, colours_are_shown) {
+  Sample sample = {.channels = 3, .height = 1, .width = 2, .image = {1, 1, 0, 1, 1, 0.5F}};
   sample.labels = {0, 1};
-  const std::vector<std::uint8_t> predicted = {0, 1};
-  const auto panels = truth_and_prediction(sample, predicted, 2);
-  EXPECT_EQ(panels.samples[0], 105) << "magenta";
-  EXPECT_EQ(panels.samples[1], 255);
+  const auto panels = truth_and_prediction(sample, std::vector<std::uint8_t>{0, 1}, 2);
+  EXPECT_EQ(panels.channels, 3);
+  EXPECT_THAT(pixel_of(panels, 0), ElementsAre(255, 0, 255));
+  EXPECT_THAT(pixel_of(panels, 1), ElementsAre(255, 255, 128));
+}
+
+TEST(Panels, errors_have_colours_of_their_own) {
+  Sample sample = {.channels = 1, .height = 1, .width = 6, .image = {0, 0, 0, 0, 0, 1}};
+  sample.labels = {0, 1, 0, 1, 1, kIgnored};
+  const std::vector<std::uint8_t> predicted = {0, 1, 1, 0, 2, 1};
+  const auto panels = truth_and_prediction(sample, predicted, 3);
+  const auto prediction = 2 * (6 + 4);
+  EXPECT_THAT(pixel_of(panels, prediction), ElementsAre(0, 0, 0));
+  EXPECT_THAT(pixel_of(panels, prediction + 1), ElementsAre(127, 127, 127));
+  EXPECT_THAT(pixel_of(panels, prediction + 2), ElementsAre(255, 0, 0));
+  EXPECT_THAT(pixel_of(panels, prediction + 3), ElementsAre(0, 0, 255));
+  EXPECT_THAT(pixel_of(panels, prediction + 4), ElementsAre(255, 200, 0));
+  EXPECT_THAT(pixel_of(panels, prediction + 5), ElementsAre(127, 127, 127)) << "not counted";
 }
 
 TEST(Panels, a_hot_pixel_leaves_the_others_as_bright_as_they_are) {

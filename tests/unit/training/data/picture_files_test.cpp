@@ -253,6 +253,9 @@ TEST_F(PictureFilesTest, pixels_of_the_value_to_be_ignored_have_no_class) {
   EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 1, kIgnored, 1));
   put("masks/a.tif", {4, 1, 1, 8, false}, {{255, 255, 255, 255}});
   EXPECT_THAT(refusal(wanted), HasSubstr("every pixel of every mask is to be ignored"));
+  auto counted = options();
+  counted.labels = "instances";
+  EXPECT_THAT(load_dataset(counted).labelling, HasSubstr("no pixel is of class 0"));
 }
 
 TEST_F(PictureFilesTest, pictures_of_one_pixel_and_thin_ones_load) {
