@@ -37,8 +37,7 @@ int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_act
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t process = 0;
-  if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environment) !=
-      0)
+  if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environment) != 0)
     return kNotStarted;
   int status = 0;
   while (waitpid(process, &status, 0) < 0)
