@@ -9,8 +9,7 @@ bash experiments/setup.sh
 build=build/quickstart
 if [ ! -e $build/build.ninja ]; then
   echo "configuring in $build"
-  cmake --preset release -B $build -DTRIPTYCH_BUILD_TESTS=OFF \
-    -DTRIPTYCH_RTL_MACHINES=mmu16 >/dev/null
+  cmake --preset quickstart >/dev/null
 fi
 echo "building (several minutes the first time)"
 cmake --build $build --target triptych | tail -n 1

@@ -374,6 +374,8 @@ void Command::require_subcommand() { app_->require_subcommand(1); }
 
 void Command::take_rest() { app_->positionals_at_end()->prefix_command(); }
 
+void Command::take_all() { app_->allow_extras()->prefix_command(); }
+
 bool Command::parsed() const { return app_->parsed(); }
 
 std::size_t Command::count(const std::string& option) const { return app_->count(option); }

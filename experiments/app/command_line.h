@@ -149,6 +149,8 @@ class Command {
   /// Positional arguments come last; from the first argument that it does not know on, all is left
   /// to remaining().
   void take_rest();
+  /// All arguments are accepted, and left to remaining().
+  void take_all();
 
   /// True when it was named.
   bool parsed() const;

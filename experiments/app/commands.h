@@ -17,8 +17,6 @@ void add_find_lr_command(Command& app, Context& context);
 void add_bench_command(Command& app, Context& context);
 /// A part of `bench`.
 Command add_all_reduce_bench(Command& bench, Context& context);
-Command add_bandwidth_bench(Command& bench, Context& context);
-Command add_strategies_bench(Command& bench, Context& context);
 void add_calibrate_command(Command& app, Context& context);
 void add_import_command(Command& app, Context& context);
 void add_export_command(Command& app, Context& context);
@@ -26,17 +24,13 @@ void add_launch_command(Command& app, Context& context);
 void add_quantize_command(Command& app, Context& context);
 void add_explain_command(Command& app, Context& context);
 void add_trace_command(Command& app, Context& context);
-void add_check_command(Command& app, Context& context);
 void add_compare_command(Command& app, Context& context);
-void add_kernel_command(Command& app, Context& context);
 /// A part of `mmu`.
 Command add_mmu_test(Command& mmu, Context& context);
-void add_lab_command(Command& app, Context& context);
 void add_machine_command(Command& app, Context& context);
 void add_mmu_command(Command& app, Context& context);
 void add_synthesize_command(Command& app, Context& context);
 void add_data_command(Command& app, Context& context);
-void add_reproduce_command(Command& app, Context& context);
 void add_page_command(Command& app);
 void add_completion_command(Command& app);
 

@@ -93,6 +93,11 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   counting.graph.clear();
   counting.choice = training::Selection::Table;
   if (!find_backend(counting.backend).availability().available) return std::nullopt;
+  try {
+    const training::DeviceSet machine(counting);
+  } catch (const UnsupportedError&) {  // a build without the part "counted"
+    return std::nullopt;
+  }
   auto options = run.training;
   options.batch = 1;
   const auto graph = optimize(build_training_graph(run.model, options).graph, {});

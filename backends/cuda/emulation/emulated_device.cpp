@@ -27,6 +27,12 @@ Mode mode_of(const DeviceOptions& options) {
       fmt::format("emulation is \"{}\"; it must be plain, counted, checked or lessons", emulation));
 }
 
+KernelTable kernels_of(const DeviceOptions& options) {
+  if (emulation_of(options) == kLessons) return counted::lesson_table();
+  return mode_of(options) == Mode::Plain ? emulated::kernel_table(kCapability)
+                                         : counted::kernel_table(kCapability);
+}
+
 DeviceOptions without_mode(DeviceOptions options) {
   options.extra.erase(std::string(kOption));
   return options;
@@ -36,15 +42,9 @@ DeviceOptions without_mode(DeviceOptions options) {
 
 EmulatedDevice::EmulatedDevice(const DeviceOptions& options)
     : HostDevice("cuda-emulated", without_mode(options)),
-      lessons_(emulation_of(options) == kLessons),
       info_(describe_emulated(threads(), mode_of(options))),
-      stream_(mode_of(options), emulation_of(options) != "checked") {}
-
-KernelTable EmulatedDevice::kernels() const {
-  if (lessons_) return counted::lesson_table();
-  return stream_.mode() == Mode::Plain ? emulated::kernel_table(kCapability)
-                                       : counted::kernel_table(kCapability);
-}
+      stream_(mode_of(options), emulation_of(options) != "checked"),
+      kernels_(kernels_of(options)) {}
 
 DeviceInfo describe_emulated(int threads, Mode mode) {
   DeviceInfo info{

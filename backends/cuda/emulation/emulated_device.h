@@ -10,11 +10,12 @@ namespace triptych::cuda::emulation {
 class EmulatedDevice : public HostDevice {
  public:
   /// Option "emulation": "plain" (default), "counted", "checked", or "lessons", checked and with
-  /// the kernels of lessons/ alone. Throws InvalidArgument for others.
+  /// the kernels of lessons/ alone. Throws InvalidArgument for others, and
+  /// UnsupportedError for all but plain in a build without the part "counted".
   explicit EmulatedDevice(const DeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override;
+  KernelTable kernels() const override { return kernels_; }
   /// Empty in plain mode.
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
   /// Choices that a GPU leaves open, for the launches from now on: the bits do not depend on them.
@@ -26,9 +27,9 @@ class EmulatedDevice : public HostDevice {
   Stream* stream() override { return &stream_; }
 
  private:
-  bool lessons_;
   DeviceInfo info_;
   EmulatedStream stream_;
+  KernelTable kernels_;
 };
 
 /// As it would be opened with so many threads.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/commands.h"
+#include "experiments/app/parts.h"
 
 namespace triptych::app {
 

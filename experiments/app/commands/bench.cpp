@@ -11,6 +11,7 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/commands/bench_conv.h"
 #include "experiments/app/output.h"
+#include "experiments/app/parts.h"
 #include "experiments/machines/array_machine.h"
 #include "experiments/machines/node_time.h"
 #include "experiments/measure/bench_problems.h"

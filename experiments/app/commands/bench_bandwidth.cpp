@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include "experiments/app/commands.h"
 #include "experiments/app/output.h"
+#include "experiments/app/parts.h"
 #include "experiments/studies/bandwidth_table.h"
 
 namespace triptych::app {
 
 Command add_bandwidth_bench(Command& bench, Context& context) {
   auto options = std::make_shared<studies::BandwidthOptions>();
-  auto command = bench.add_subcommand("bandwidth", "Copy and triad in each level of the memory");
+  auto command = bench.add_subcommand(kBandwidthBench.name, kBandwidthBench.help);
   command.add_option("--backends", options->backends, "machines: cpu,cuda,systolic")
       .capture_default_str();
   command.add_option("--device", options->devices,

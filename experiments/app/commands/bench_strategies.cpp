@@ -8,8 +8,8 @@
 
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
-#include "experiments/app/commands.h"
 #include "experiments/app/output.h"
+#include "experiments/app/parts.h"
 #include "experiments/machines/links.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -274,8 +274,7 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
 
 Command add_strategies_bench(Command& bench, Context& context) {
   auto options = std::make_shared<StrategiesOptions>();
-  auto command = bench.add_subcommand(
-      "strategies", "Ways to share a training step over ranks: time, communication, memory");
+  auto command = bench.add_subcommand(kStrategiesBench.name, kStrategiesBench.help);
   options->model.model = "unet-m";
   options->model.add_to(command);
   options->machine.add_to(command);

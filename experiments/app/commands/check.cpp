@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/base/speech.h"
-#include "experiments/app/commands.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
+#include "experiments/app/parts.h"
 #include "experiments/check/kernel_check.h"
 
 namespace triptych::app {
@@ -69,8 +69,7 @@ void print(const std::vector<check::Checked>& results) {
 
 void add_check_command(Command& app, Context& context) {
   auto options = std::make_shared<check::CheckRequest>();
-  auto command =
-      app.add_subcommand("check", "Look for races, bounds and other faults in GPU kernels");
+  auto command = app.add_subcommand(kCheckCommand.name, kCheckCommand.help);
   command.add_option("--kernel", options->kernels, "kernels: naive,tiled; without it all of them");
   command.add_option("--op", options->op, "kernels of this operator only: MatMul");
   command.add_option("--backend", options->backend, "the machine that looks into its kernels")

@@ -16,12 +16,12 @@
 #include "core/io/own_files.h"
 #include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
-#include "experiments/app/commands.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/options.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/parts.h"
 #include "experiments/confine/layers.h"
 #include "experiments/kernels/kernel_run.h"
 #include "experiments/kernels/kernel_source.h"
@@ -449,7 +449,7 @@ Command add_run(Command& kernel, Context& context) {
 }  // namespace
 
 void add_kernel_command(Command& app, Context& context) {
-  auto command = app.add_subcommand("kernel", "Your own CUDA kernels on the emulated GPU");
+  auto command = app.add_subcommand(kKernelCommand.name, kKernelCommand.help);
   command.require_subcommand();
   for (auto each : {add_build(command, context), add_run(command, context)}) {
     each.add_flag("--json", context.json, "print JSON");

@@ -9,10 +9,10 @@
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
-#include "experiments/app/commands.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/parts.h"
 #include "experiments/confine/layers.h"
 #include "experiments/labs/lab.h"
 #include "experiments/page/text_table.h"
@@ -249,7 +249,7 @@ Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOption
 
 void add_lab_command(Command& app, Context& context) {
   auto options = std::make_shared<LabOptions>();
-  auto command = app.add_subcommand("lab", "Lessons: hand one out, commit predictions, grade it");
+  auto command = app.add_subcommand(kLabCommand.name, kLabCommand.help);
   command.require_subcommand();
   auto listing = command.add_subcommand("list", "All labs");
   listing.add_flag("--json", context.json, "print JSON");

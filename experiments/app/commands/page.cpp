@@ -1,7 +1,8 @@
-// `triptych page`: a training run, a machine at work, or ranks that add up, as one HTML file.
+// `triptych page`: a training run as one HTML file, and commands for other pages.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "core/base/error.h"
@@ -9,10 +10,9 @@
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/parts.h"
 #include "experiments/app/run_page.h"
-#include "experiments/studies/collectives_report.h"
 #include "experiments/training/run_folder.h"
-#include "experiments/web/pages.h"
 
 namespace triptych::app {
 namespace {
@@ -32,19 +32,6 @@ void write_page(const PageOptions& options) {
   print_text("page: {}\n", out.string());
 }
 
-/// A page that is of no run.
-Command add_web_page(Command& page, const char* name, const char* summary, std::string (*html)()) {
-  auto command = page.add_subcommand(name, summary);
-  auto out = std::make_shared<std::string>(fmt::format("{}.html", name));
-  command.add_option("--out", *out, "the page").output_file().capture_default_str();
-  command.callback([out, html] {
-    require_writable(*out);
-    write_own_file(*out, html());
-    print_text("page: {}\n", *out);
-  });
-  return command;
-}
-
 }  // namespace
 
 void add_page_command(Command& app) {
@@ -57,18 +44,9 @@ void add_page_command(Command& app) {
   command.add_option("--out", options->out, "the page")
       .output_file()
       .default_text("report.html of the run's folder");
-  auto array = add_web_page(command, "array",
-                            "The systolic array, cycle by cycle: RTL and twin run in the page",
-                            web::array_page);
-  auto gpu = add_web_page(command, "gpu",
-                          "The GPU, access by access: emulated kernels, recorded now, for the page",
-                          web::gpu_page);
-  auto collectives =
-      add_web_page(command, "collectives",
-                   "Ring, tree and server add up a training step's gradients, step by step",
-                   [] { return web::collectives_page(studies::collectives_report()); });
-  command.callback([options, array, gpu, collectives] {
-    if (array.parsed() || gpu.parsed() || collectives.parsed()) return;
+  const auto pages = add_web_pages(command);
+  command.callback([options, pages] {
+    if (std::ranges::any_of(pages, &Command::parsed)) return;
     if (options->run.empty()) {
       throw InvalidArgument("name the folder of a training run, or array, collectives, or gpu");
     }

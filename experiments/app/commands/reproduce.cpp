@@ -1,7 +1,7 @@
 // `triptych reproduce`: every claim of the source documents tried again, on one page.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/speech.h"
-#include "experiments/app/commands.h"
+#include "experiments/app/parts.h"
 
 #include <fmt/core.h>
 
@@ -90,8 +90,7 @@ void run(const ReproduceOptions& options, const Context& context) {
 
 void add_reproduce_command(Command& app, Context& context) {
   auto options = std::make_shared<ReproduceOptions>();
-  auto command = app.add_subcommand(
-      "reproduce", "Try every claim of the source documents again, with a verdict for each");
+  auto command = app.add_subcommand(kReproduceCommand.name, kReproduceCommand.help);
   command.add_option("--claims", options->claims, "only these: bandwidth,ring");
   command.add_option("--out", options->out, "the page; its numbers stand beside it as .json")
       .output_file()

@@ -1,0 +1,14 @@
+// The commands of the part "pages" in a build without it.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/parts.h"
+
+namespace triptych::app {
+
+std::vector<Command> add_web_pages(Command& page) {
+  std::vector<Command> pages;
+  for (const auto& each : {kArrayPage, kGpuPage, kCollectivesPage})
+    pages.push_back(add_absent_command(page, each, "pages"));
+  return pages;
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,19 @@
+// The commands of the part "studies" in a build without it.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/parts.h"
+
+namespace triptych::app {
+
+void add_reproduce_command(Command& app, Context&) {
+  add_absent_command(app, kReproduceCommand, "studies");
+}
+
+Command add_bandwidth_bench(Command& bench, Context&) {
+  return add_absent_command(bench, kBandwidthBench, "studies");
+}
+
+Command add_strategies_bench(Command& bench, Context&) {
+  return add_absent_command(bench, kStrategiesBench, "studies");
+}
+
+}  // namespace triptych::app

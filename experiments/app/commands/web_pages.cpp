@@ -1,0 +1,38 @@
+// `triptych page array`, `gpu` and `collectives`: pages that show no run.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "core/base/speech.h"
+#include "core/io/own_files.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/parts.h"
+#include "experiments/studies/collectives_report.h"
+#include "experiments/web/pages.h"
+
+namespace triptych::app {
+namespace {
+
+Command add_web_page(Command& page, const CommandText& text, std::string (*html)()) {
+  auto command = page.add_subcommand(text.name, text.help);
+  auto out = std::make_shared<std::string>(fmt::format("{}.html", text.name));
+  command.add_option("--out", *out, "the page").output_file().capture_default_str();
+  command.callback([out, html] {
+    require_writable(*out);
+    write_own_file(*out, html());
+    print_text("page: {}\n", *out);
+  });
+  return command;
+}
+
+}  // namespace
+
+std::vector<Command> add_web_pages(Command& page) {
+  return {add_web_page(page, kArrayPage, web::array_page),
+          add_web_page(page, kGpuPage, web::gpu_page), add_web_page(page, kCollectivesPage, [] {
+            return web::collectives_page(studies::collectives_report());
+          })};
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,55 @@
+// Commands of the parts that a build may leave out (core/base/missing_part.h). A part's library
+// defines its functions; in a build without it absent/NAME.cpp defines them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "experiments/app/options.h"
+
+namespace triptych::app {
+
+/// Name and help of a command, which are the same in builds without its part.
+struct CommandText {
+  const char* name;
+  const char* help;
+};
+
+inline constexpr CommandText kCheckCommand = {
+    "check", "Look for races, bounds and other faults in GPU kernels"};
+inline constexpr CommandText kKernelCommand = {"kernel",
+                                               "Your own CUDA kernels on the emulated GPU"};
+inline constexpr CommandText kLabCommand = {"lab",
+                                            "Lessons: hand one out, commit predictions, grade it"};
+inline constexpr CommandText kReproduceCommand = {
+    "reproduce", "Try every claim of the source documents again, with a verdict for each"};
+inline constexpr CommandText kStrategiesBench = {
+    "strategies", "Ways to share a training step over ranks: time, communication, memory"};
+inline constexpr CommandText kBandwidthBench = {"bandwidth",
+                                                "Copy and triad in each level of the memory"};
+inline constexpr CommandText kArrayPage = {
+    "array", "The systolic array, cycle by cycle: RTL and twin run in the page"};
+inline constexpr CommandText kGpuPage = {
+    "gpu", "The GPU, access by access: emulated kernels, recorded now, for the page"};
+inline constexpr CommandText kCollectivesPage = {
+    "collectives", "Ring, tree and server add up a training step's gradients, step by step"};
+
+/// Part "counted".
+void add_check_command(Command& app, Context& context);
+/// Part "kernels".
+void add_kernel_command(Command& app, Context& context);
+/// Part "labs".
+void add_lab_command(Command& app, Context& context);
+/// Part "studies": a command, and two below `bench`.
+void add_reproduce_command(Command& app, Context& context);
+Command add_bandwidth_bench(Command& bench, Context& context);
+Command add_strategies_bench(Command& bench, Context& context);
+/// Part "pages": the commands below `page` that show no run.
+std::vector<Command> add_web_pages(Command& page);
+
+/// Adds a command of a part that this build lacks. It accepts all arguments, and names the commands
+/// that add the part.
+Command add_absent_command(Command& parent, const CommandText& text, std::string_view part);
+
+}  // namespace triptych::app
