@@ -263,8 +263,8 @@ def test_given_data_is_asked_for_again(tmp_path):
 def test_the_table_of_options_covers_the_machine_and_says_what_may_change():
     from triptych import _triptych
     from triptych.train import MAY_CHANGE
-    rows = {row["name"]: row for row in _triptych.train_options()}
-    missing = [name for name, row in rows.items() if row["of_machine"] and row["python"] is None]
+    rows = {row["name"]: row for row in _triptych.run_options()}
+    missing = [name for name, row in rows.items() if row["of_machine"] and not row["python"]]
     assert missing == [], "options of a machine that Python cannot set"
     assert rows["--kernel"]["policy"] == "stored" and rows["--threads"]["policy"] == "free"
     assert {"steps", "memory_limit_mib", "data.cache_mib", "data.source"} <= set(MAY_CHANGE)
