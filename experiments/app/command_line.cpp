@@ -332,7 +332,7 @@ void Command::begin_group(const std::string& heading) {
 void Command::add_program_options() {
   for (auto command : subcommands()) command.add_program_options();
   if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
-  begin_group("What it says");
+  begin_group("Messages");
   auto* quiet = app_->add_flag_callback(
       "--quiet", [] { set_loudness(Loudness::Quiet); }, "results, notes and errors alone");
   app_->add_flag_callback(
@@ -343,7 +343,7 @@ void Command::add_program_options() {
       [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
-  begin_group("What it takes");
+  begin_group("Memory");
   add_text(
       "--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
       [] { return std::string(); },

@@ -54,7 +54,7 @@ void TrainOptions::add_to(Command& target) {
   model.takes_arrays = true;
   add_experiment_to(target);
   add_group(target, "Length of the run", {Steps});
-  add_group(target, "What is kept, and going on", {Folder, Keeping});
+  add_group(target, "Folder and resumption", {Folder, Keeping});
   add_group(target, "Machine", {Machine, Choice, Graph, Simulation});
   add_group(target, "Ranks", {Ranks, Replay});
   target.fits_later_with("--resume");
@@ -65,7 +65,7 @@ void TrainOptions::add_repeated_to(Command& target) {
   takes_share_ = false;
   add_experiment_to(target);
   add_group(target, "Length of the run", {Steps});
-  add_group(target, "What is kept", {Keeping});
+  add_group(target, "Stored weights", {Keeping});
   add_group(target, "Machine", {Machine, Choice, Graph, Simulation});
 }
 

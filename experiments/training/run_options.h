@@ -95,9 +95,12 @@ using OptionMember =
 
 struct RunOption {
   std::string_view name = {};  ///< with its dashes; empty: a field without an option
-  std::string_view help = {};
   OptionGroup group = OptionGroup::None;
   OptionMember member = {};
+  std::string_view field = {};   ///< in JSON, "data.source" for one of the object "data"
+  std::string_view python = {};  ///< keyword of a machine in Python
+  std::string_view help = {};
+
   Limits limits = {};
   Limits given_limits = {};  ///< of a given option, where they are narrower
   bool help_default = true;  ///< the help shows the default
@@ -116,12 +119,10 @@ struct RunOption {
   void (*before_replacing)(ExecutionConfig& run, const ExecutionConfig& asked) = nullptr;
   RankPolicy ranks = RankPolicy::Same;
 
-  std::string_view field = {};  ///< in JSON, "data.source" for one of the object "data"
   Storage storage = Storage::Always;
   std::string_view written_with = {};  ///< field that must be set, or this one is left out
   std::string_view absent = {};        ///< JSON of the value in a run that lacks the field
   bool completed = false;              ///< the run adds the value when it is not given
-  std::string_view python = {};        ///< keyword of a machine in Python
 };
 
 std::span<const RunOption> run_options();
