@@ -126,8 +126,9 @@ class Trainer:
     PyTorch's DataLoader, whose workers load ahead. validation: (images, masks) or a loader; without
     one a share of the images validates, and nothing of a loader. out: the run's folder; by
     default a new one in runs/. machine: the command line's options of a machine and of ranks, such
-    as ranks=4, parallel="zero1", order="ring", threads=1, machine="mmu16". Other keywords are the
-    fields of a run's configuration: epochs, batch, learning_rate, seed, loss, ...
+    as {"ranks": 4, "parallel": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
+    threads=1. Other keywords are the fields of a run's configuration: epochs, batch, learning_rate,
+    seed, loss, ...
 
     callbacks: objects with any of on_step(step, total, epoch, loss), on_epoch(report),
     on_note(text), on_image(judged, images); one that returns False stops the run cleanly.
