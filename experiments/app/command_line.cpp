@@ -19,7 +19,7 @@
 #include "core/base/memory_budget.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
-#include "experiments/app/options.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/usage.h"
 
 namespace triptych::app {
@@ -316,6 +316,11 @@ Option Command::add_flag(const std::string& name, bool& value, const std::string
   return {app_, app_->add_flag(name, value, help)};
 }
 
+Option Command::add_flag_off(const std::string& name, bool& value, const std::string& help) {
+  return {app_, app_->add_flag_callback(
+                    name, [&value] { value = false; }, help)};
+}
+
 void Command::add_flag(const std::string& name) { app_->add_flag(name); }
 
 Option Command::option(const std::string& name) const { return {app_, app_->get_option(name)}; }
@@ -327,7 +332,7 @@ void Command::begin_group(const std::string& heading) {
 void Command::add_program_options() {
   for (auto command : subcommands()) command.add_program_options();
   if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
-  begin_group("What it says");
+  begin_group("Messages");
   auto* quiet = app_->add_flag_callback(
       "--quiet", [] { set_loudness(Loudness::Quiet); }, "results, notes and errors alone");
   app_->add_flag_callback(
@@ -338,12 +343,12 @@ void Command::add_program_options() {
       [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
-  begin_group("What it takes");
+  begin_group("Memory");
   add_text(
       "--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
       [] { return std::string(); },
       "MiB of memory for the whole process; by default all that the machine has")
-      .check(whole_from(1, kMaxMemoryMib));
+      .check(allowed_for("--max-memory"));
   ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory"});
 }
 

@@ -122,6 +122,8 @@ class Command {
   Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
                   const std::function<std::string()>& present, const std::string& help);
   Option add_flag(const std::string& name, bool& value, const std::string& help);
+  /// A flag that makes the value false.
+  Option add_flag_off(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
   /// One that was added before.

@@ -15,7 +15,7 @@ ElasticRun::ElasticRun(const std::vector<std::string>& arguments) : app_("train"
   options_.add_to(app_);
   app_.add_flag("--json");
   app_.parse({arguments.begin() + 1, arguments.end()});
-  if (options_.parallel.transport != training::Transport::Mpi)
+  if (options_.machine.parallel.transport != training::Transport::Mpi)
     throw InvalidArgument("--elastic is for ranks that are processes; add --transport mpi");
   if (folder().empty())
     throw InvalidArgument("--elastic goes on from the run's folder; name it by --out FOLDER");

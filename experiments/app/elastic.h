@@ -34,7 +34,9 @@ class ElasticRun {
   std::vector<std::string> arguments() const;
 
  private:
-  std::string folder() const { return options_.resume.empty() ? options_.out : options_.resume; }
+  std::string folder() const {
+    return options_.command.resume.empty() ? options_.command.out : options_.command.resume;
+  }
   Continuation go_on(int ranks, int left);
   /// At most `left`; 0: none. `why_not` is about the first that was tried.
   int shareable(const training::SavedRun& saved, int left, std::string& why_not) const;

@@ -10,6 +10,7 @@
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/onnx_model.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_arrays.h"
 
@@ -58,41 +59,37 @@ Validator numbers_to(std::int64_t high, bool or_zero) {
 }
 
 void ModelOptions::add_to(Command& command) {
-  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn, mlp, or an ONNX file")
-      .capture_default_str();
-  command.add_option("--freeze", freeze,
-                     "of an ONNX file: names of weights that stay as they are, as encoder.*,pos*");
-  command.add_option("--base", base, "channels of the first level").check(whole_from(1, 4096));
-  command.add_option("--depth", depth, "number of downs (U-Net) or layers")
-      .check(whole_from(1, 10));
-  command.add_option("--size", size, "height and width of a training image")
-      .check(whole_from(1, 16384));
-  command.add_option("--in-channels", in_channels, "1: grey, 3: RGB, up to 5")
-      .check(whole_from(1, 5));
-  command.add_option("--classes", classes, "1 for a binary mask, else the number of classes")
-      .check(whole_from(1, 255));
+  using enum training::OptionGroup;
+  command_ = command;
+  add_options(command, {Model}, {.model = &asked});
+  add_run_option(command, "--freeze", freeze);
+  add_options(command, {Preset}, {.model = &asked});
+}
+
+std::optional<std::int64_t> ModelOptions::given(const char* option, std::int64_t value) const {
+  return command_.count(option) > 0 ? std::optional(value) : std::nullopt;
 }
 
 void ModelOptions::require_options_of_files() const {
-  for (const auto& [option, given] :
-       {std::pair("--base", base.has_value()), std::pair("--depth", depth.has_value()),
-        std::pair("--classes", classes.has_value())}) {
-    if (!given) continue;
+  for (const auto* option : {"--base", "--depth", "--classes"}) {
+    if (command_.count(option) == 0) continue;
     throw InvalidArgument(
-        fmt::format("{} is for presets; \"{}\" says it itself: leave it out", option, model));
+        fmt::format("{} is for presets; \"{}\" says it itself: leave it out", option, name()));
   }
 }
 
 ModelConfig ModelOptions::imported(const Use& use) const {
   require_options_of_files();
-  training::ImportedNetworkOptions options = {
-      .size = size, .channels = in_channels, .loss = use.loss, .takes_arrays = takes_arrays};
+  training::ImportedNetworkOptions options = {.size = given("--size", asked.size),
+                                              .channels = given("--in-channels", asked.in_channels),
+                                              .loss = use.loss,
+                                              .takes_arrays = takes_arrays};
   if (!freeze.empty()) options.frozen = split_list(freeze);
-  auto file = onnx::load_model(model);
+  auto file = onnx::load_model(name());
   if (!use.inputs.empty())
     options.rows = training::row_sizes(training::files_of_inputs(file, use.inputs));
-  const auto name = std::filesystem::path(model).filename().string();
-  auto config = training::imported_model(name, std::move(file), options);
+  const auto base_name = std::filesystem::path(name()).filename().string();
+  auto config = training::imported_model(base_name, std::move(file), options);
   for (const auto& note : training::imported_network(config)->notes()) say_note(note);
   return config;
 }
@@ -100,12 +97,13 @@ ModelConfig ModelOptions::imported(const Use& use) const {
 ModelConfig ModelOptions::config(const Use& use) const {
   if (is_file()) return imported(use);
   if (!freeze.empty()) throw InvalidArgument("--freeze is for ONNX files; leave it out");
-  ModelConfig config = model_preset(model);
-  config.base = base.value_or(config.base);
-  config.depth = depth.value_or(config.depth);
-  config.size = size.value_or(config.size);
-  config.in_channels = in_channels.value_or(config.in_channels);
-  config.classes = classes.value_or(config.classes);
+  ModelConfig config = model_preset(name());
+  auto values = asked;
+  for (const auto& row : training::run_options()) {
+    if (row.group != training::OptionGroup::Preset) continue;
+    const auto member = std::get<training::ModelMember>(row.member);
+    if (command_.count(std::string(row.name)) > 0) copy_value(member(values), member(config));
+  }
   validate(config);
   return config;
 }
@@ -120,18 +118,17 @@ std::optional<std::int64_t> ModelOptions::set_model(measure::Mode mode, ModelCon
     return std::nullopt;
   }
   require_options_of_files();
-  if (in_channels || !freeze.empty())
+  if (given("--in-channels", asked.in_channels) || !freeze.empty())
     throw InvalidArgument("--in-channels and --freeze are for training; leave them out");
   InferenceOptions options = {.bind = bind};
-  if (size) options.side = *size;
-  auto imported = inference_of(model, options);
+  if (const auto size = given("--size", asked.size)) options.side = *size;
+  auto imported = inference_of(name(), options);
   inference = std::move(imported.graph);
-  config.name = std::filesystem::path(model).stem().string();
+  config.name = std::filesystem::path(name()).stem().string();
   return command_.count("--batch") > 0 ? std::nullopt : imported.batch;
 }
 
 void ModelOptions::add_bind_to(Command& command) {
-  command_ = command;
   command
       .add_option("--bind", bind,
                   "of an ONNX file for inference: NAME=NUMBER, a size that it leaves open")
@@ -140,12 +137,7 @@ void ModelOptions::add_bind_to(Command& command) {
 
 void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
   command.add_option("--mode", mode, "a training step, or inference").capture_default_str();
-  command
-      .add_option("--memory-limit", memory_limit,
-                  "MiB of activations, 0: none; recompute cheap ones to stay below")
-      .check(whole_from(0, kMaxMemoryMib))
-      .only_with("--mode", {"train"})
-      .capture_default_str();
+  add_run_option(command, "--memory-limit", memory_limit).only_with("--mode", {"train"});
 }
 
 Option add_contract_option(Command& command, Contract& contract, const std::string& help) {
@@ -155,57 +147,6 @@ Option add_contract_option(Command& command, Contract& contract, const std::stri
           [&contract](const std::string& text) { contract = contract_from_string(text); },
           [&contract] { return std::string(to_string(contract)); }, help)
       .capture_default_str();
-}
-
-void MachineOptions::add_to(Command& command) {
-  command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
-      .capture_default_str();
-  command.add_option("--fallback", fallback, "another machine for nodes the backend cannot run");
-  command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
-      .check(whole_from(0, kMaxThreads))
-      .capture_default_str();
-  add_contract_option(command, contract, "f32, bf16, bf16-exact or int8");
-  command.add_option("--kernel", kernel,
-                     "own, library, or a kernel's name: forced where an operator has it");
-  add_choice_to(command);
-  command.add_flag("--no-graph", no_graph,
-                   "cuda: launch each kernel by itself, not whole segments as recorded graphs");
-  add_simulation_to(command);
-}
-
-void MachineOptions::add_choice_to(Command& command) {
-  command
-      .add_option(
-          "--choice", choice,
-          "among several kernels: measured, by the table's rules, or auto: measured on a GPU")
-      .capture_default_str();
-  command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
-}
-
-void MachineOptions::add_simulation_to(Command& command) {
-  command.add_option("--machine", machine,
-                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
-  command.add_option("--simulate", simulate,
-                     "systolic: by the C++ twin (default), the RTL or both");
-}
-
-void MachineOptions::add_tiling_to(Command& command) {
-  command.add_option("--tiling", tiling,
-                     "systolic: sizes of tiles instead of the planner's: pass=64,columns=2");
-}
-
-training::ExecutionConfig MachineOptions::config() const {
-  return {.backend = backend,
-          .fallback = fallback,
-          .threads = threads,
-          .contract = contract,
-          .machine = machine,
-          .simulate = simulate,
-          .tiling = tiling,
-          .kernel = kernel,
-          .choice = choice,
-          .winograd = !no_winograd,
-          .graph = no_graph ? "off" : ""};
 }
 
 }  // namespace triptych::app

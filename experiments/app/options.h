@@ -15,7 +15,7 @@
 #include "experiments/app/command_line.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
-#include "experiments/training/limits.h"
+#include "experiments/training/option_value.h"
 
 namespace triptych::app {
 
@@ -40,11 +40,6 @@ enum ExitCode {
   kStopped = 130  ///< by a signal, as shells expect of SIGINT
 };
 
-inline constexpr std::int64_t kMaxThreads = training::limits::kThreads.high;
-inline constexpr std::int64_t kMaxBatch = training::limits::kBatch.high;
-inline constexpr std::int64_t kMaxMemoryMib = training::limits::kMemoryMib.high;
-inline constexpr std::int64_t kMaxSeed = training::limits::kSeed.high;
-
 /// Accepts finite numbers within the limits.
 Validator within(const training::NumberLimits& limits);
 inline Validator number_from(double low, double high) { return within({low, high}); }
@@ -62,13 +57,13 @@ Validator numbers_to(std::int64_t high, bool or_zero = false);
 
 /// --model, a preset and the numbers that override it, or an ONNX file.
 struct ModelOptions {
-  std::string model = "unet-s";
+  ModelConfig asked;              ///< preset or file, and the numbers that were given
   std::string freeze;             ///< names of an ONNX file's initialisers that are not trained
   std::vector<std::string> bind;  ///< of an ONNX file for inference: OnnxModelOptions
-  std::optional<std::int64_t> base, depth, size, in_channels, classes;
-  bool takes_arrays = false;  ///< the command has --input and --target
+  bool takes_arrays = false;      ///< the command has --input and --target
 
   void add_to(Command& command);
+  const std::string& name() const { return asked.name; }
   /// A training's use of an ONNX file.
   struct Use {
     LossKind loss = LossKind::CrossEntropy;
@@ -79,7 +74,7 @@ struct ModelOptions {
   ModelConfig config(const Use& use) const;
   ModelConfig config() const { return config(Use()); }
   /// True for an ONNX file.
-  bool is_file() const { return model.ends_with(".onnx"); }
+  bool is_file() const { return name().ends_with(".onnx"); }
   /// The subject of bench, explain and trace: for inference whatever an ONNX file holds. Gives the
   /// batch that --bind says where --batch does not.
   std::optional<std::int64_t> set_model(measure::Mode mode, ModelConfig& config,
@@ -92,7 +87,10 @@ struct ModelOptions {
   void require_options_of_files() const;
   ModelConfig imported(const Use& use) const;
 
-  Command command_;  ///< of add_bind_to
+  /// The value of a number that was given.
+  std::optional<std::int64_t> given(const char* option, std::int64_t value) const;
+
+  Command command_;
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.
@@ -100,27 +98,5 @@ void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory
 
 /// --contract; the numeric contract by its name.
 Option add_contract_option(Command& command, Contract& contract, const std::string& help);
-
-/// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
-struct MachineOptions {
-  std::string backend = "cpu";
-  std::string fallback;
-  int threads = 0;
-  Contract contract = Contract::F32;
-  std::string machine;
-  std::optional<mmu::Simulation> simulate;
-  std::string tiling;
-  std::string kernel;
-  training::Selection choice = training::Selection::ByDevice;
-  bool no_graph = false;
-  bool no_winograd = false;
-
-  void add_to(Command& command);
-  /// --machine and --simulate alone.
-  void add_choice_to(Command& command);
-  void add_simulation_to(Command& command);
-  void add_tiling_to(Command& command);
-  training::ExecutionConfig config() const;
-};
 
 }  // namespace triptych::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/prediction_options.h"
 
+#include "experiments/app/option_rows.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/training/quantizer.h"
 
@@ -17,20 +18,16 @@ void PredictionOptions::add_to(Command& command) {
       .check(number_from(0, 1));
   command.add_option("--tta", test_time, "flips: predict in 8 orientations and take the mean")
       .capture_default_str();
-  command.add_flag("--previous", previous, "use the checkpoint before the newest");
-  command.add_option("--tile", tiles.tile, "side of a tile; 0: chosen by the model")
-      .check(within(training::limits::kTile))
-      .capture_default_str();
-  command.add_option("--margin", tiles.margin, "overlap of tiles; -1: a fourth")
-      .check(within(training::limits::kMargin))
-      .capture_default_str();
-  machine.add_to(command);
+  add_run_option(command, "--previous", previous, "use the checkpoint before the newest");
+  add_run_option(command, "--tile", tiles.tile, "side of a tile; 0: chosen by the model");
+  add_run_option(command, "--margin", tiles.margin, "overlap of tiles; -1: a fourth");
+  add_machine_options(command, machine);
 }
 
 training::SavedRun PredictionOptions::load() const { return load_noted_run(weights, previous); }
 
 training::ExecutionConfig PredictionOptions::machine_for(const training::SavedRun& run) const {
-  return training::machine_for(run, weights, machine.config(), contract_given);
+  return training::machine_for(run, weights, machine, contract_given);
 }
 
 training::SegmenterOptions PredictionOptions::segmenter() const {

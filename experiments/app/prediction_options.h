@@ -13,7 +13,7 @@
 namespace triptych::app {
 
 struct PredictionOptions {
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   std::string weights;
   bool previous = false;
   bool contract_given = false;  ///< set by read()

@@ -2,31 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "experiments/app/option_rows.h"
 #include "experiments/app/options.h"
-#include "experiments/app/parallel_options.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::app {
 
 struct TrainOptions {
   ModelOptions model;
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   training::RunConfig run;
-  std::string augmentation = "flips";
-  std::optional<std::int64_t> epochs;
-  std::optional<std::int64_t> steps;
-  std::string init_skip;
-  training::ParallelConfig parallel;
-  std::string replay;  ///< folder of a run with updates.csv
-  std::string out;
-  std::string resume;
-  bool previous = false;
-  std::size_t mask_count = 4;
+  training::CommandConfig command;
 
   void add_to(Command& command);
   /// Those of model, data, learning, length and evaluation alone: what makes runs on several
@@ -54,15 +44,9 @@ struct TrainOptions {
   std::vector<std::string> resumption(const std::string& folder) const;
 
  private:
-  void add_data_options(Command& command);
-  void add_optimizer_options(Command& command);
-  void add_rate_options(Command& command);
-  void add_length_options(Command& command);
-  void add_step_work_options(Command& command);
-  void add_step_options(Command& command);
-  void add_evaluation_options(Command& command);
-  void add_keeping_options(Command& command);
-  void add_folder_options(Command& command);
+  /// The options of these groups under a heading of the help.
+  void add_group(Command& command, const char* heading,
+                 const std::vector<training::OptionGroup>& groups);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.
@@ -70,15 +54,14 @@ struct TrainOptions {
   /// The files of --input in the order of the network's inputs.
   void set_inputs(training::RunConfig& config) const;
   std::vector<std::string> given_names() const;
-  /// The machine with the ranks, as the command line describes them.
-  training::ExecutionConfig asked_machine() const;
-  bool given(const char* option) const { return command_.count(option) > 0; }
+  /// False for an option that the command lacks, too.
+  bool given(std::string_view option) const;
   /// Refuses a share for validation when the list says what validates.
   void require_share_applies(const training::DataConfig& data) const;
   /// Replaces epochs and steps by those that were given.
   void set_length(training::RunConfig& config) const;
 
-  Command command_;
+  Command app_;
   bool takes_share_ = true;  ///< the command has --validation
 };
 

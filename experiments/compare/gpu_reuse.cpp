@@ -90,7 +90,7 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   auto counting = config;
   counting.backend = "cuda-emulated";
   counting.emulation = "counted";
-  counting.graph.clear();
+  counting.graph = true;
   counting.choice = training::Selection::Table;
   if (!find_backend(counting.backend).availability().available) return std::nullopt;
   try {

@@ -19,7 +19,7 @@
 #include "experiments/machines/links.h"
 #include "experiments/machines/node_time.h"
 #include "experiments/measure/calibrate.h"
-#include "experiments/training/limits.h"
+#include "experiments/training/run_options.h"
 
 namespace triptych::measure {
 namespace {
@@ -139,10 +139,11 @@ training::ExecutionConfig config_of(const std::string& backend, const BenchOptio
   config.backend = backend;
   if (options.threads != "0") {
     const auto counts = parse_numbers(options.threads);
-    if (counts.size() > 1 || counts.front() > training::limits::kThreads.high) {
+    const auto most = training::most_of("threads");
+    if (counts.size() > 1 || counts.front() > most) {
       throw InvalidArgument(
           fmt::format("the option threads {}: one number up to {} with the option backends",
-                      options.threads, training::limits::kThreads.high));
+                      options.threads, most));
     }
     config.threads = static_cast<int>(counts.front());
   }

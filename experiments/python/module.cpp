@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <map>
+#include <algorithm>
 
 #include "backends/all_backends.h"
 #include "core/base/memory_budget.h"
 #include "experiments/python/gate.h"
-#include "experiments/training/limits.h"
 #include "experiments/training/run_options.h"
 
 namespace py = pybind11;
@@ -18,137 +17,84 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-using Set = void (*)(training::ExecutionConfig&, const std::string& name, const py::handle&);
+using training::ExecutionConfig;
+using training::RunOption;
+using training::Value;
 
-/// A machine's option of Python, and the option of `train` that it is; empty: of Python alone.
-struct Setter {
-  Set set;
-  std::string_view option = {};
-};
-
-template <auto Member>
-void set_option(training::ExecutionConfig& config, const std::string& name,
-                const py::handle& value) {
-  using T = std::remove_reference_t<decltype(config.*Member)>;
-  config.*Member = read_option<T>(name, value);
+bool is_for(const RunOption& option, bool trains) {
+  return !option.python.empty() && (trains || option.group != training::OptionGroup::Ranks);
 }
 
-void set_contract(training::ExecutionConfig& config, const std::string& name,
-                  const py::handle& value) {
-  config.contract = contract_from_string(read_option<std::string>(name, value));
+/// Null for a keyword that a machine does not have; a training run has those of ranks, too.
+const RunOption* find_keyword(const std::string& name, bool trains) {
+  for (const auto& option : training::run_options())
+    if (option.python == name && is_for(option, trains)) return &option;
+  return nullptr;
 }
 
-void set_simulation(training::ExecutionConfig& config, const std::string& name,
-                    const py::handle& value) {
-  config.simulate = value_of<mmu::Simulation>(read_option<std::string>(name, value));
+/// Throws InvalidArgument, which contains the keyword, for an object of another type.
+void set_value(const std::string& name, const Value& value, const py::handle& object) {
+  const auto set = [&]<class T>(const T& member) {
+    if constexpr (std::is_same_v<T, training::TextValue>) {
+      member.take(read_option<std::string>(name, object));
+    } else {
+      *member = read_option<std::remove_pointer_t<T>>(name, object);
+    }
+  };
+  std::visit(set, value);
 }
 
-void set_choice(training::ExecutionConfig& config, const std::string& name,
-                const py::handle& value) {
-  config.choice = value_of<training::Selection>(read_option<std::string>(name, value));
-}
-
-void set_graph(training::ExecutionConfig& config, const std::string& name,
-               const py::handle& value) {
-  config.graph = read_option<bool>(name, value) ? "" : "off";
-}
-
-const std::map<std::string, Setter, std::less<>>& setters() {
-  using Config = training::ExecutionConfig;
-  static const std::map<std::string, Setter, std::less<>> list = {
-      {"backend", {set_option<&Config::backend>, "--backend"}},
-      {"fallback", {set_option<&Config::fallback>, "--fallback"}},
-      {"device", {set_option<&Config::device>}},
-      {"threads", {set_option<&Config::threads>, "--threads"}},
-      {"machine", {set_option<&Config::machine>, "--machine"}},
-      {"tiling", {set_option<&Config::tiling>}},
-      {"kernel", {set_option<&Config::kernel>, "--kernel"}},
-      {"choice", {set_choice, "--choice"}},
-      {"emulation", {set_option<&Config::emulation>}},
-      {"winograd", {set_option<&Config::winograd>, "--no-winograd"}},
-      {"graph", {set_graph, "--no-graph"}},
-      {"contract", {set_contract, "--contract"}},
-      {"simulate", {set_simulation, "--simulate"}}};
-  return list;
-}
-
-template <auto Member>
-void set_parallel(training::ExecutionConfig& config, const std::string& name,
-                  const py::handle& value) {
-  using T = std::remove_reference_t<decltype(config.parallel.*Member)>;
-  if constexpr (Named<T>) {
-    config.parallel.*Member = value_of<T>(read_option<std::string>(name, value));
-  } else {
-    config.parallel.*Member = read_option<T>(name, value);
-  }
-}
-
-void set_strategy(training::ExecutionConfig& config, const std::string& name,
-                  const py::handle& value) {
-  auto mesh = std::move(config.parallel.strategy.mesh);  // of an option of its own
-  config.parallel.strategy = parallel::strategy_without_mesh(read_option<std::string>(name, value));
-  config.parallel.strategy.mesh = std::move(mesh);
-}
-
-void set_mesh(training::ExecutionConfig& config, const std::string& name, const py::handle& value) {
-  config.parallel.strategy.mesh = parallel::mesh_from_string(read_option<std::string>(name, value));
-}
-
-void set_transport(training::ExecutionConfig& config, const std::string& name,
-                   const py::handle& value) {
-  set_parallel<&training::ParallelConfig::transport>(config, name, value);
-  if (config.parallel.transport != training::Transport::Mpi) return;
+void require_threads(training::Transport before, training::Transport now) {
+  if (now != training::Transport::Mpi || now == before) return;
   throw InvalidArgument(
       "ranks of Python are threads of one process; for transport mpi start the program: mpirun -np "
       "4 triptych train ...");
 }
 
-/// Options of a training run besides.
-const std::map<std::string, Setter, std::less<>>& parallel_setters() {
-  using Config = training::ParallelConfig;
-  static const std::map<std::string, Setter, std::less<>> list = {
-      {"ranks", {set_parallel<&Config::ranks>, "--ranks"}},
-      {"parallel", {set_strategy, "--parallel"}},
-      {"mesh", {set_mesh, "--mesh"}},
-      {"order", {set_parallel<&Config::order>, "--order"}},
-      {"shards", {set_parallel<&Config::shards>, "--shards"}},
-      {"overlap", {set_parallel<&Config::overlap>, "--overlap"}},
-      {"timeout", {set_parallel<&Config::timeout_s>, "--comm-timeout"}},
-      {"transport", {set_transport, "--transport"}},
-      {"interconnect", {set_parallel<&Config::interconnect>, "--interconnect"}},
-      {"link_latency", {set_parallel<&Config::link_latency_s>, "--link-latency"}},
-      {"link_bandwidth", {set_parallel<&Config::link_bytes_per_s>, "--link-bandwidth"}}};
-  return list;
+[[noreturn]] void refuse_keyword(const std::string& name, bool trains) {
+  std::vector<std::string_view> names;
+  for (const auto& option : training::run_options())
+    if (is_for(option, trains)) names.push_back(option.python);
+  std::ranges::sort(names);
+  throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
+                                    fmt::join(names, ", ")));
 }
 
-/// Nothing when `name` is in neither list; a training run alone has the second.
-const Setter* find_setter(const std::string& name, bool trains) {
-  const auto found = setters().find(name);
-  if (found != setters().end()) return &found->second;
-  const auto other = parallel_setters().find(name);
-  return trains && other != parallel_setters().end() ? &other->second : nullptr;
-}
-
-/// The table of `train`'s options (training/run_options.h), with their names in Python.
-py::list train_options() {
+const char* name_of_policy(training::ResumePolicy policy) {
   using enum training::ResumePolicy;
-  const auto name_of_policy = [](training::ResumePolicy policy) {
-    return policy == Stored        ? "stored"
-           : policy == Replaceable ? "replaceable"
-           : policy == Free        ? "free"
-                                   : "refused";
-  };
+  return policy == Stored        ? "stored"
+         : policy == Replaceable ? "replaceable"
+         : policy == Free        ? "free"
+                                 : "refused";
+}
+
+/// "1..65536", ">0..1"; empty: no limits.
+std::string range_of(const training::Limits& limits) {
+  if (const auto* whole = std::get_if<training::WholeLimits>(&limits))
+    return fmt::format("{}..{}", whole->low, whole->high);
+  const auto* number = std::get_if<training::NumberLimits>(&limits);
+  if (number == nullptr) return "";
+  return fmt::format("{}{}..{}", number->above_low ? ">" : "", number->low, number->high);
+}
+
+/// The table of options (training/run_options.h).
+py::list run_options() {
   py::list list;
+  training::RunConfig config;
+  ExecutionConfig machine;
   for (const auto& option : training::run_options()) {
+    const auto of_machine = training::value_in(option, machine);
+    const auto value = of_machine ? of_machine : training::value_in(option, config);
     py::dict entry;
     entry["name"] = std::string(option.name);
-    entry["policy"] = name_of_policy(option.policy);
+    entry["policy"] = name_of_policy(option.resume);
+    entry["same_bits"] = option.same_bits;
     entry["field"] = std::string(option.field);
-    entry["of_machine"] = option.take_machine != nullptr || option.text != nullptr;
-    entry["python"] = py::none();
-    for (const auto* setters_of : {&setters(), &parallel_setters()})
-      for (const auto& [name, setter] : *setters_of)
-        if (setter.option == option.name) entry["python"] = name;
+    entry["range"] = range_of(option.limits);
+    entry["default"] = value ? training::text_of(*value) : "";
+    entry["of_machine"] = of_machine.has_value();
+    entry["of_ranks"] = option.group == training::OptionGroup::Ranks;
+    entry["python"] = std::string(option.python);
     list.append(entry);
   }
   return list;
@@ -198,56 +144,40 @@ void refuse_uninitialised_objects(const py::module_& module) {
 
 }  // namespace
 
-void set_options(training::ExecutionConfig& config, const py::dict& options, bool trains) {
-  for (const auto& [key, value] : options) {
+void set_options(ExecutionConfig& config, const py::dict& options, bool trains) {
+  const auto before = config.parallel.transport;
+  for (const auto& [key, object] : options) {
     const auto name = key.cast<std::string>();
-    if (const auto* setter = find_setter(name, trains)) {
-      setter->set(config, name, value);
-      continue;
-    }
-    std::vector<std::string_view> names;
-    for (const auto& [known, setter] : setters()) names.push_back(known);
-    if (trains)
-      for (const auto& [known, setter] : parallel_setters()) names.push_back(known);
-    throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
-                                      fmt::join(names, ", ")));
+    const auto* option = find_keyword(name, trains);
+    if (option == nullptr) refuse_keyword(name, trains);
+    const auto value = *training::value_in(*option, config);
+    set_value(name, value, object);
+    training::require_within(name, option->limits, value);
   }
-  using namespace training;
-  require_within("threads", limits::kThreads, config.threads);
-  require_within("ranks", limits::kRanks, config.parallel.ranks);
-  require_within("shards", limits::kShards, config.parallel.shards);
-  require_within("timeout", limits::kTimeout, config.parallel.timeout_s);
-  require_within("link_latency", limits::kLinkLatency, config.parallel.link_latency_s);
-  require_within("link_bandwidth", limits::kLinkBandwidth, config.parallel.link_bytes_per_s);
+  require_threads(before, config.parallel.transport);
 }
 
 void set_options_on_resume(training::SavedRun& saved, const py::dict& options) {
   auto asked = saved.machine;
   set_options(asked, options, true);
   std::vector<std::string> given;
-  for (const auto& [key, value] : options) {
-    const auto name = key.cast<std::string>();
-    const auto option = find_setter(name, true)->option;
-    if (!option.empty()) given.emplace_back(option);
-  }
-  if (asked.tiling != saved.machine.tiling)
-    throw InvalidArgument("the option tiling cannot change in a resumed run; leave it out");
-  saved.machine.device = asked.device;
-  saved.machine.emulation = asked.emulation;
+  for (const auto& [key, object] : options)
+    given.emplace_back(find_keyword(key.cast<std::string>(), true)->python);
   training::apply_on_resume({.given = given, .config = saved.config, .machine = asked},
                             saved.machine);
 }
 
-training::ExecutionConfig parse_execution(const py::dict& options) {
-  training::ExecutionConfig config;
+ExecutionConfig parse_execution(const py::dict& options) {
+  ExecutionConfig config;
   set_options(config, options, false);
   return config;
 }
 
 void set_max_memory(std::int64_t mebibytes) {
-  if (mebibytes < 1 || !training::within(training::limits::kMemoryMib, mebibytes)) {
-    throw InvalidArgument(fmt::format("set_max_memory takes MiB from 1 to {}, got {}",
-                                      training::limits::kMemoryMib.high, mebibytes));
+  const auto limits = std::get<training::WholeLimits>(training::run_option("max-memory").limits);
+  if (!training::within(limits, mebibytes)) {
+    throw InvalidArgument(
+        fmt::format("set_max_memory takes MiB {}, got {}", to_string(limits), mebibytes));
   }
   memory_budget().set_limit(static_cast<std::size_t>(mebibytes) << 20);
 }
@@ -274,8 +204,8 @@ PYBIND11_MODULE(_triptych, module) {
       "set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
       "Limits the memory of tensors, plans, models and pictures of this process. A request beyond "
       "it raises BadInput. NumPy's arrays do not count.");
-  module.def("train_options", &python::train_options,
-             "The options of `train`, with their policies when a run is resumed.");
+  module.def("run_options", &python::run_options,
+             "The options of a run and the fields of its configuration, a row each.");
   module.def("devices", &python::devices,
              "The backends of this build: whether each is available, why not, and its devices.");
 }

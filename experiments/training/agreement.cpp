@@ -25,38 +25,20 @@ void add_json(Facts& facts, const std::string& text) {
   }
 }
 
-void add_parallel(Facts& facts, const ParallelConfig& config) {
-  // A new member does not compile before it is sorted in here.
-  const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, order, shards, overlap,
-               timeout] = config;
-  facts["parallel.ranks"] = std::to_string(ranks);
-  facts["parallel.transport"] = name_of(transport);
-  facts["parallel.strategy"] = to_string(strategy);
-  facts["parallel.mesh"] = to_string(strategy.mesh);
-  facts["parallel.order"] = name_of(order);
-  facts["parallel.shards"] = std::to_string(shards);
-  facts["parallel.overlap"] = overlap ? "on" : "off";
-  static_cast<void>(interconnect), static_cast<void>(latency), static_cast<void>(bandwidth);
-  static_cast<void>(timeout);
+/// Name of a fact: "parallel.order" for one of the ranks.
+std::string fact_of(const RunOption& option) {
+  const auto* prefix = option.group == OptionGroup::Ranks ? "parallel." : "";
+  return prefix + std::string(option.field);
 }
 
-void add_machine(Facts& facts, const ExecutionConfig& config) {
-  const auto& [backend, fallback, device, threads, contract, machine, simulate, tiling, kernel,
-               choice, winograd, graph, emulation, kernel_times, parallel] = config;
-  static_cast<void>(device), static_cast<void>(threads), static_cast<void>(graph);
-  static_cast<void>(kernel_times);  // of each process's own device
-  facts["contract"] = to_string(contract);
-  add_parallel(facts, parallel);
-  if (contract == Contract::Bf16Exact || contract == Contract::Int8) return;
-  facts["backend"] = backend;
-  facts["fallback"] = fallback;
-  facts["machine"] = machine;
-  facts["simulate"] = simulate ? name_of(*simulate) : "";
-  facts["tiling"] = tiling;
-  facts["kernel"] = kernel;
-  facts["kernel choice"] = name_of(choice);
-  facts["winograd"] = winograd ? "on" : "off";
-  facts["emulation"] = emulation;
+void add_machine(Facts& facts, ExecutionConfig config) {
+  const bool exact = config.contract == Contract::Bf16Exact || config.contract == Contract::Int8;
+  for (const auto& option : run_options()) {
+    const auto value = value_in(option, config);
+    const bool compared =
+        option.ranks == RankPolicy::Same || (option.ranks == RankPolicy::SameBits && !exact);
+    if (value && compared) facts[fact_of(option)] = text_of(*value);
+  }
 }
 
 void add_dataset(Sha256& hash, const segmentation::Dataset& dataset,

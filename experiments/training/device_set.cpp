@@ -18,7 +18,7 @@ DeviceOptions device_options(const ExecutionConfig& config) {
   if (!config.machine.empty()) options.extra["machine"] = config.machine;
   if (config.simulate) options.extra["simulate"] = name_of(*config.simulate);
   if (!config.tiling.empty()) options.extra["tiling"] = config.tiling;
-  if (!config.graph.empty()) options.extra["graph"] = config.graph;
+  if (!config.graph) options.extra["graph"] = "off";
   if (!config.emulation.empty()) options.extra["emulation"] = config.emulation;
   return options;
 }

@@ -98,8 +98,8 @@ struct ExecutionConfig {
   std::string tiling = {};  ///< of a systolic array: sizes that its lowering is to take
   std::string kernel;       ///< own, library or a kernel's name: PlacementOptions::forced
   Selection choice = Selection::ByDevice;
-  bool winograd = true;    ///< PlacementOptions::transformed
-  std::string graph = {};  ///< of a GPU: "off" launches each kernel by itself
+  bool winograd = true;  ///< PlacementOptions::transformed
+  bool graph = true;     ///< of a GPU: false launches each kernel by itself
   /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};
   /// Times by which kernels were chosen before, by measurement_key: they come before the cache's.

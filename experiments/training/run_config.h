@@ -123,6 +123,10 @@ inline bool has_classes(const RunConfig& config) {
   return config.training.loss != LossKind::MeanSquaredError;
 }
 
+/// Throws InvalidArgument, which contains its field, for a number beyond its limits in the table of
+/// options (run_options.h).
+void require_within_limits(const RunConfig& config);
+
 /// Throws InvalidArgument for what is wrong before any file is read.
 void validate(const RunConfig& config);
 

@@ -17,7 +17,6 @@
 #include "experiments/training/bad_number.h"
 #include "experiments/training/epoch_json.h"
 #include "experiments/training/imported_network.h"
-#include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
@@ -34,32 +33,18 @@ constexpr const char* kKernelTimesTensor = "run.kernel_times";
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
 constexpr std::int64_t kMostUpdateBytes = std::int64_t{1} << 28;
+// Images go from 0 to 1, those of floating values further.
+constexpr NumberLimits kMean = {-1e6, 1e6};
+constexpr NumberLimits kDeviation = {0, 1e6, true};
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
 
 std::string run_json(const SavedRun& run) {
-  const Json json = {{"config", Json::parse(to_json(run.config))},
-                     {"backend", run.machine.backend},
-                     {"fallback", run.machine.fallback},
-                     {"contract", to_string(run.machine.contract)},
-                     {"machine", run.machine.machine},
-                     {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
-                     {"tiling", run.machine.tiling},
-                     {"kernel", run.machine.kernel},
-                     {"choice", name_of(run.machine.choice)},
-                     {"winograd", run.machine.winograd},
-                     {"ranks", run.machine.parallel.ranks},
-                     {"transport", name_of(run.machine.parallel.transport)},
-                     {"interconnect", run.machine.parallel.interconnect},
-                     {"link_latency_s", run.machine.parallel.link_latency_s},
-                     {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
-                     {"strategy", to_string(run.machine.parallel.strategy)},
-                     {"mesh", to_string(run.machine.parallel.strategy.mesh)},
-                     {"shards", run.machine.parallel.shards},
-                     {"order", name_of(run.machine.parallel.order)},
-                     {"normalization",
-                      {{"mean", json_of(run.normalization.mean)},
-                       {"deviation", json_of(run.normalization.deviation)}}}};
+  Json json = {{"config", Json::parse(to_json(run.config))},
+               {"normalization",
+                {{"mean", json_of(run.normalization.mean)},
+                 {"deviation", json_of(run.normalization.deviation)}}}};
+  write_machine(json, run.machine);
   return json.dump();
 }
 
@@ -134,55 +119,8 @@ void take_updates(TensorMap& tensors, SavedRun& run) {
   }
 }
 
-parallel::Strategy strategy_of(const Json& json) {
-  std::string text = "dp", mesh;
-  read_if_there(json, "strategy", text);
-  read_if_there(json, "mesh", mesh);
-  try {
-    return parallel::strategy_from_string(text, mesh);
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("\"strategy\" and \"mesh\": {}", error.what()));
-  }
-}
-
-ParallelConfig parallel_of(const Json& json) {
-  ParallelConfig config;
-  read_if_there(json, "ranks", config.ranks);
-  read_if_there(json, "transport", config.transport);
-  read_if_there(json, "interconnect", config.interconnect);
-  read_if_there(json, "link_latency_s", config.link_latency_s);
-  read_if_there(json, "link_bytes_per_s", config.link_bytes_per_s);
-  config.strategy = strategy_of(json);
-  read_if_there(json, "shards", config.shards);
-  read_if_there(json, "order", config.order);
-  require_within("ranks", limits::kRanks, config.ranks);
-  require_within("shards", limits::kShards, config.shards);
-  require_within("link_latency_s", limits::kLinkLatency, config.link_latency_s);
-  require_within("link_bytes_per_s", limits::kLinkBandwidth, config.link_bytes_per_s);
-  return config;
-}
-
-ExecutionConfig machine_of(const Json& json) {
-  ExecutionConfig config;
-  std::string contract, simulate;
-  read_field(json, "backend", config.backend);
-  read_field(json, "fallback", config.fallback);
-  read_field(json, "contract", contract);
-  read_if_there(json, "machine", config.machine);
-  read_if_there(json, "simulate", simulate);
-  if (!simulate.empty()) read_field(json, "simulate", config.simulate.emplace());
-  config.contract = contract_from_string(contract);
-  read_if_there(json, "tiling", config.tiling);
-  read_if_there(json, "kernel", config.kernel);
-  read_if_there(json, "choice", config.choice);
-  read_if_there(json, "winograd", config.winograd);
-  config.parallel = parallel_of(json);
-  return config;
-}
-
 /// Reads one number, or several.
-template <class Limits>
-std::vector<float> numbers_from(const Json& json, const char* name, const Limits& limits) {
+std::vector<float> numbers_from(const Json& json, const char* name, const NumberLimits& limits) {
   auto all = json.value(name, Json());
   if (!all.is_array()) all = Json::array({all});
   std::vector<float> numbers;
@@ -195,8 +133,8 @@ std::vector<float> numbers_from(const Json& json, const char* name, const Limits
 
 segmentation::Normalization normalization_from(const Json& json, std::int64_t channels) {
   segmentation::Normalization normalization = {
-      .mean = numbers_from(json, "mean", limits::kMean),
-      .deviation = numbers_from(json, "deviation", limits::kDeviation)};
+      .mean = numbers_from(json, "mean", kMean),
+      .deviation = numbers_from(json, "deviation", kDeviation)};
   const auto count = std::ssize(normalization.mean);
   if (count != std::ssize(normalization.deviation) || (count != 1 && count != channels)) {
     throw InvalidArgument(
@@ -242,7 +180,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   const auto json = Json::parse(checkpoint.info.run_json);
   SavedRun run;
   run.config = run_config_from_json(json.at("config").dump());
-  run.machine = machine_of(json);
+  run.machine = read_machine(json);
   run.normalization = normalization_from(json.at("normalization"), run.config.model.in_channels);
   take_histories(checkpoint.tensors, run);
   take_updates(checkpoint.tensors, run);

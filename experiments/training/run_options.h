@@ -1,19 +1,59 @@
-// The options of `triptych train`, one row each, and their behaviour when a run is resumed. The
-// command line, its elastic restarts, the Python module and the comparison of ranks read this
-// table.
+// The options of a training run, one row each: name, help, value, limits, and the behaviour on
+// resume and between ranks. The command line, JSON, checkpoints, the Python module and the
+// reference page are made from this table.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
+#include "experiments/training/device_set.h"
+#include "experiments/training/option_value.h"
 #include "experiments/training/run_config.h"
 
 namespace triptych::training {
 
-struct ExecutionConfig;
+/// Values that only the command `train` has. They are no part of the run.
+struct CommandConfig {
+  std::string out;     ///< run folder; empty: a new one
+  std::string resume;  ///< folder of the run that is resumed; empty: a new run
+  bool previous = false;
+  std::string replay;  ///< folder of a run with updates.csv
+  std::size_t mask_pictures = 4;
+};
+
+/// Options that a command has together, under one heading of its help.
+enum class OptionGroup : std::uint8_t {
+  None,  ///< no command has it: a field of JSON, or an option of Python
+  Arrays,
+  Data,
+  Share,  ///< of the images that validate
+  Model,
+  Freeze,
+  Preset,  ///< numbers that change a preset
+  Learning,
+  Rate,
+  Length,
+  Steps,
+  Evaluation,
+  Folder,
+  Keeping,
+  Machine,
+  Choice,
+  Graph,
+  Simulation,
+  Tiling,
+  Ranks,
+  Replay,
+  Folds,
+  Program,  ///< of every command
+};
 
 enum class ResumePolicy : std::uint8_t {
   Stored,       ///< the run keeps the value and refuses another
@@ -22,35 +62,95 @@ enum class ResumePolicy : std::uint8_t {
   Refused,      ///< only for a new run
 };
 
+/// Values that the ranks of one run may have.
+enum class RankPolicy : std::uint8_t {
+  Same,
+  SameBits,  ///< the same, unless the contract gives the same bits on every machine
+  Own,       ///< a path on their own host, a limit of their own memory, a time
+};
+
+/// Presence of a field in the JSON of a run.
+enum class Storage : std::uint8_t {
+  Always,
+  Later,  ///< always written; a run of an earlier version may lack it
+  Never,
+};
+
+/// The help calls the value of an option that is written to FOLDER.
+enum class OptionPlace : std::uint8_t { None, OutputFolder };
+
+/// The option applies only with another one, or not with it.
+struct OptionCondition {
+  std::string_view option;
+  std::vector<std::string> values = {};  ///< of the other option; empty: any
+  bool applies = true;                   ///< false: it does not apply with it
+};
+
+using ModelMember = Value (*)(ModelConfig&);
+using RunMember = Value (*)(RunConfig&);
+using MachineMember = Value (*)(ExecutionConfig&);
+using CommandMember = Value (*)(CommandConfig&);
+using OptionMember =
+    std::variant<std::monostate, ModelMember, RunMember, MachineMember, CommandMember>;
+
 struct RunOption {
-  std::string_view name;  ///< with its dashes
-  ResumePolicy policy = ResumePolicy::Stored;
+  std::string_view name = {};  ///< with its dashes; empty: a field without an option
+  OptionGroup group = OptionGroup::None;
+  OptionMember member = {};
+  std::string_view field = {};   ///< in JSON, "data.source" for one of the object "data"
+  std::string_view python = {};  ///< keyword of a machine in Python
+  std::string_view help = {};
+
+  Limits limits = {};
+  Limits given_limits = {};  ///< of a given option, where they are narrower
+  bool help_default = true;  ///< the help shows the default
+  bool turns_off = false;    ///< a flag that makes the value false
+  bool comma_list = false;   ///< one text with commas for a list
+  bool for_images = false;   ///< it does not apply to arrays
+  OptionPlace place = OptionPlace::None;
+  std::vector<OptionCondition> conditions = {};
+
+  ResumePolicy resume = ResumePolicy::Stored;
   /// False: a new value on resume may change the bits of the steps that follow.
   bool same_bits = true;
-  /// Field of the run's configuration in JSON, "data.source". Empty: none that may change.
-  std::string_view field = {};
-  /// Ranks may have different values: a path on their own host, or a limit of their own memory.
-  bool per_process = false;
-  /// Copies the value. Null: the caller does that, or there is nothing to copy.
-  void (*take_config)(RunConfig& run, const RunConfig& asked) = nullptr;
-  void (*take_machine)(ExecutionConfig& run, const ExecutionConfig& asked) = nullptr;
-  /// The value of a stored option of the machine, to compare and to show.
-  std::string (*text)(const ExecutionConfig& machine) = nullptr;
+  /// Another option that is replaced together with this one.
+  std::string_view replaced_with = {};
+  /// Adapts the machine to a new value before it is copied.
+  void (*before_replacing)(ExecutionConfig& run, const ExecutionConfig& asked) = nullptr;
+  RankPolicy ranks = RankPolicy::Same;
+
+  Storage storage = Storage::Always;
+  std::string_view written_with = {};  ///< field that must be set, or this one is left out
+  std::string_view absent = {};        ///< JSON of the value in a run that lacks the field
+  bool completed = false;              ///< the run adds the value when it is not given
 };
 
 std::span<const RunOption> run_options();
 
-/// Null for a name that `train` does not have.
+/// The row of a name, with its dashes or without; null for a name that no row has.
 const RunOption* find_run_option(std::string_view name);
+
+/// The row of a name that the table has.
+const RunOption& run_option(std::string_view name);
+
+/// The largest value of a whole number.
+std::int64_t most_of(std::string_view name);
+
+/// "batch" of "training.batch".
+std::string_view last_part(std::string_view field);
+
+/// The value of the run's configuration, of its model too; of no other row.
+std::optional<Value> value_in(const RunOption& option, RunConfig& config);
+std::optional<Value> value_in(const RunOption& option, ExecutionConfig& machine);
 
 /// Options that were given when a run is resumed, and the values that all options then have.
 struct ResumeOptions {
-  std::span<const std::string> given;  ///< names with dashes
+  std::span<const std::string> given;  ///< names with dashes, or keywords of Python
   const RunConfig& config;
   const ExecutionConfig& machine;
 };
 
-/// Applies the policies to a stored run. Throws InvalidArgument, which names the option, for an
+/// Applies the policies to a stored run. Throws InvalidArgument, which contains the option, for an
 /// option that the run does not take.
 void apply_on_resume(const ResumeOptions& options, RunConfig& run, ExecutionConfig& machine);
 
@@ -59,6 +159,10 @@ void apply_on_resume(const ResumeOptions& options, ExecutionConfig& machine);
 
 /// Throws InvalidArgument when a stored option of the machine differs: the bits would, too.
 void require_same_numerics(const ExecutionConfig& run, const ExecutionConfig& other);
+
+/// True when `saved` is a run of the options `asked`. Values that the run completed count only
+/// where they were given.
+bool is_run_of(const RunConfig& saved, const RunConfig& asked);
 
 /// True for a field of the configuration, "data.source", whose value may change on resume.
 bool may_change(std::string_view field);

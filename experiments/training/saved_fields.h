@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "experiments/training/run_options.h"
 
 namespace triptych::training {
 
@@ -40,12 +41,6 @@ bool holds(const nlohmann::ordered_json& json) {
   return false;
 }
 
-/// A value that a text says.
-template <class T>
-concept Worded = requires(std::string_view text) {
-  T::from_text(text).text();
-};
-
 /// Reads the field `name` of `json` into `member`. Throws InvalidArgument, naming it, when it is
 /// missing or no such value.
 template <class T>
@@ -67,20 +62,14 @@ void read_field(const nlohmann::ordered_json& json, const char* name, std::optio
   read_field(json, name, member.emplace());
 }
 
-/// The same for a name of a value, or its text.
-template <class E>
-requires Named<E> || Worded<E>
-void read_field(const nlohmann::ordered_json& json, const char* name, E& member) {
-  std::string text;
-  read_field(json, name, text);
-  try {
-    if constexpr (Named<E>) {
-      member = value_of<E>(text);
-    } else {
-      member = E::from_text(text);
-    }
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("\"{}\" {}", name, error.what()));
+/// Reads a list, which may be missing.
+template <class T>
+void read_list(const nlohmann::ordered_json& json, const char* name, std::vector<T>& values) {
+  values.clear();
+  for (const auto& value : json.value(name, nlohmann::ordered_json::array())) {
+    if (!holds<T>(value))
+      throw InvalidArgument(fmt::format("\"{}\" cannot have {:.100}", name, value.dump()));
+    values.push_back(value.template get<T>());
   }
 }
 
@@ -95,5 +84,18 @@ inline nlohmann::ordered_json json_of(const std::vector<float>& numbers) {
   if (numbers.size() == 1) return numbers.front();
   return numbers;
 }
+
+/// The JSON of an option's value.
+nlohmann::ordered_json json_of(const Value& value);
+
+/// Reads the field of an option from the object that holds it, or sets the value of a run of an
+/// earlier version. Throws InvalidArgument, which contains the field, when it is missing or wrong.
+void read_option(const nlohmann::ordered_json& json, const RunOption& option, const Value& value);
+
+/// Adds the fields of a machine that a checkpoint stores.
+void write_machine(nlohmann::ordered_json& json, const ExecutionConfig& machine);
+
+/// Reads them. Throws InvalidArgument, which contains the field.
+ExecutionConfig read_machine(const nlohmann::ordered_json& json);
 
 }  // namespace triptych::training

@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 
+from reference_tables import BLOCK, renewed
 from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
 
 
@@ -50,6 +51,11 @@ class Help(ProgramTest):
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):
                 listed = f"`{option}`" in section + common or option in ("--help", "--json")
                 self.assertTrue(listed, f"docs/reference/cli.md: {command} {option} is missing")
+
+    def test_the_tables_of_the_reference_are_those_of_the_help(self):
+        page = (SOURCE / "docs/reference/cli.md").read_text()
+        self.assertIn("train", [command for _, command, _ in BLOCK.findall(page)])
+        self.assertEqual(page, renewed(PROGRAM, page), "write it anew: tests/cli/reference_tables.py PROGRAM SOURCE_DIR")
 
 
 class WrongUsage(ProgramTest):

@@ -263,12 +263,29 @@ def test_given_data_is_asked_for_again(tmp_path):
 def test_the_table_of_options_covers_the_machine_and_says_what_may_change():
     from triptych import _triptych
     from triptych.train import MAY_CHANGE
-    rows = {row["name"]: row for row in _triptych.train_options()}
-    missing = [name for name, row in rows.items() if row["of_machine"] and row["python"] is None]
+    rows = {row["name"]: row for row in _triptych.run_options()}
+    missing = [name for name, row in rows.items() if row["of_machine"] and not row["python"]]
     assert missing == [], "options of a machine that Python cannot set"
     assert rows["--kernel"]["policy"] == "stored" and rows["--threads"]["policy"] == "free"
     assert {"steps", "memory_limit_mib", "data.cache_mib", "data.source"} <= set(MAY_CHANGE)
     assert not {"seed", "init", "data.labels"} & set(MAY_CHANGE)
+
+
+def test_each_keyword_of_a_machine_has_the_type_and_the_limits_of_its_option(tmp_path):
+    from triptych import _triptych
+    rows = [row for row in _triptych.run_options() if row["python"]]
+    assert len(rows) > 20
+    for row in rows:
+        name = row["python"]
+        with pytest.raises(triptych.BadInput, match=f"option {name} is"):
+            triptych.Trainer("unet-s", out=tmp_path, machine={name: object()})
+        if row["range"]:
+            beyond = 10 * int(float(row["range"].split("..")[1]))
+            with pytest.raises(triptych.BadInput, match=f'"{name}" must be from .*, got '):
+                triptych.Trainer("unet-s", out=tmp_path, machine={name: beyond})
+        if name not in ("machine", "backend", "contract"):
+            with pytest.raises(triptych.BadInput, match=f"option {name} is"):
+                triptych.Trainer("unet-s", out=tmp_path, **{name: object()})
 
 
 def test_a_resumed_run_has_its_own_kernels_and_refuses_others(tmp_path):

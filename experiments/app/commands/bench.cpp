@@ -10,6 +10,7 @@
 #include "experiments/app/bench_report.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/commands/bench_conv.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"
 #include "experiments/machines/array_machine.h"
@@ -25,14 +26,12 @@ namespace {
 /// The command's options as they are written, and as they are read.
 struct BenchArguments {
   ModelOptions model;
-  MachineOptions machine;
   measure::BenchOptions bench;
 
   /// Throws InvalidArgument for a model that there is not.
   measure::BenchOptions& read() {
     const auto batch = model.set_model(bench.mode, bench.model, bench.inference);
     if (batch) bench.batches = std::to_string(*batch);
-    bench.machine = machine.config();
     return bench;
   }
 };
@@ -222,9 +221,6 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
   const measure::ProcessorWatch watch;
   const auto threads =
       options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
-  if (std::ranges::max(threads) > kMaxThreads) {
-    throw InvalidArgument(fmt::format("--threads must be at most {}", kMaxThreads));
-  }
   for (const auto count : threads) {
     auto config = options.machine;
     config.threads = static_cast<int>(count);
@@ -249,16 +245,15 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
 
 void add_sweep_options(Command& command, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
-  command.add_option("--backend", arguments.machine.backend, "the machine").capture_default_str();
-  add_contract_option(command, arguments.machine.contract, "f32, bf16 or bf16-exact");
-  arguments.machine.add_choice_to(command);
-  arguments.machine.add_simulation_to(command);
-  arguments.machine.add_tiling_to(command);
+  add_run_option(command, "--backend", options.machine.backend, "the machine");
+  add_contract_option(command, options.machine.contract, "f32, bf16 or bf16-exact");
+  using enum training::OptionGroup;
+  add_options(command, {Choice, Simulation, Tiling}, {.machine = &options.machine});
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
-      .check(numbers_to(kMaxThreads, true))
+      .check(numbers_to(training::most_of("--threads"), true))
       .capture_default_str();
   command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
-      .check(numbers_to(kMaxBatch))
+      .check(numbers_to(training::most_of("--batch")))
       .capture_default_str();
   command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
       .check(whole_from(0, 100000))
@@ -328,14 +323,12 @@ void add_bench_command(Command& app, Context& context) {
   arguments->model.add_to(command);
   arguments->model.add_bind_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
-  command.add_option("--optimizer", options->optimizer, "of --mode train: what updates the weights")
+  add_run_option(command, "--optimizer", options->optimizer,
+                 "of --mode train: what updates the weights")
+      .only_with("--mode", {"train"});
+  add_run_option(command, "--momentum", options->momentum)
       .only_with("--mode", {"train"})
-      .capture_default_str();
-  command.add_option("--momentum", options->momentum, "of sgd")
-      .check(within(training::limits::kMomentum))
-      .only_with("--mode", {"train"})
-      .only_with("--optimizer", {"sgd"})
-      .capture_default_str();
+      .only_with("--optimizer", {"sgd"});
   add_sweep_options(command, *arguments, context);
   auto matmul = command.add_subcommand("matmul", "Square matrix products");
   matmul.add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
@@ -363,10 +356,11 @@ void add_bench_command(Command& app, Context& context) {
              : conv.parsed()      ? measure::conv_problems(bench, device, batch)
                                   : measure::model_problems(bench, batch);
     });
-    const BenchHeader header = {.backend = arguments->machine.backend,
-                                .contract = std::string(to_string(arguments->machine.contract)),
-                                .ladder = !bench.kernels.empty(),
-                                .source = bench.source};
+    const BenchHeader header = {
+        .backend = arguments->bench.machine.backend,
+        .contract = std::string(to_string(arguments->bench.machine.contract)),
+        .ladder = !bench.kernels.empty(),
+        .source = bench.source};
     if (context.json) {
       print_document("bench", to_json(rows, header));
     } else {

@@ -12,6 +12,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/measure/all_reduce_bench.h"
@@ -194,8 +195,6 @@ std::vector<measure::AllReduceRow> run(const AllReduceOptions& options) {
     if (transport == Transport::Mpi && !parallel::mpi_missing().empty())
       throw UnsupportedError(parallel::mpi_missing());
     for (const auto ranks : parse_numbers(options.ranks)) {
-      if (ranks > kMaxThreads)
-        throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
       const auto count = static_cast<int>(ranks);
       auto part = transport == Transport::Mpi
                       ? on_processes(count, options)
@@ -308,7 +307,7 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
       .check(read_by(parse_transports, "threads, mpi, nccl"))
       .capture_default_str();
   command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4")
-      .check(numbers_to(training::limits::kRanks.high))
+      .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
   command.add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
       .check(read_by(parse_bytes, "4..16GiB"))
@@ -316,11 +315,7 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
   command.add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
       .check(whole_from(0, 100000))
       .capture_default_str();
-  command
-      .add_option("--comm-timeout", options->timeout_s,
-                  "seconds that a rank may keep the others waiting")
-      .check(within(training::limits::kTimeout))
-      .capture_default_str();
+  add_run_option(command, "--comm-timeout", options->timeout_s);
   command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg")
       .output_file();
   command.add_flag("--json", context.json, "print JSON");

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"
 #include "experiments/studies/bandwidth_table.h"
@@ -16,13 +17,8 @@ Command add_bandwidth_bench(Command& bench, Context& context) {
       .capture_default_str();
   command.add_option("--device", options->devices,
                      "published machines beside them: h200,a100, or device files");
-  command
-      .add_option("--machine", options->machine,
-                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
-      .only_with("--backends", {"systolic*"});
-  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      .check(whole_from(0, kMaxThreads))
-      .capture_default_str();
+  add_run_option(command, "--machine", options->machine).only_with("--backends", {"systolic*"});
+  add_run_option(command, "--threads", options->threads);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
     const auto rows = studies::bandwidths_of(*options);

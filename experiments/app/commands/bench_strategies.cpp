@@ -8,6 +8,7 @@
 
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"
 #include "experiments/machines/links.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct StrategiesOptions {
   ModelOptions model;
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   OptimizerKind optimizer = OptimizerKind::Adam;
   std::string ranks = "1,2";
   std::string strategies = "dp,layers,pipeline:2,pipeline:4";
@@ -56,14 +57,12 @@ studies::StrategyWork work_of(const StrategiesOptions& options) {
   work.model = options.model.config();
   work.training.batch = options.batch;
   work.training.optimizer.kind = options.optimizer;
-  work.machine = options.machine.config();
+  work.machine = options.machine;
   for (const auto& text : split_list(options.strategies)) {
     work.strategies.push_back(parallel::strategy_from_string(text));
     require_common_step(work.strategies.back());
   }
   work.ranks = parse_numbers(options.ranks);
-  if (std::ranges::max(work.ranks) > kMaxThreads)
-    throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
   work.steps = options.steps;
   return work;
 }
@@ -72,7 +71,7 @@ studies::ModelledCluster cluster_of(const StrategiesOptions& options) {
   studies::ModelledCluster cluster;
   cluster.figures = machines::find_figures(options.device);
   cluster.assumptions = options.assumptions;
-  cluster.assumptions.format = machines::format_of(options.machine.config().contract);
+  cluster.assumptions.format = machines::format_of(options.machine.contract);
   const auto link = machines::link_of(options.link, cluster.figures);
   cluster.link = {link.alpha.value + options.link_latency_s,
                   link.beta.value * options.link_efficiency};
@@ -133,7 +132,7 @@ void print_measured(const StrategySet& set, const StrategiesOptions& options) {
   print_text(
       "{}, batch {} of all ranks together, epochs of {} steps on {} (median, measured; data are "
       "there already); speedup measured over measured\n",
-      options.model.model, options.batch, options.steps, options.machine.backend);
+      options.model.name(), options.batch, options.steps, options.machine.backend);
   const bool predicted = set.rows.front().modelled.has_value();
   std::vector<std::string> header = {"strategy", "ranks",     "threads",   "epoch",
                                      "min",      "max",       "speedup %", "communication",
@@ -185,7 +184,7 @@ void print_modelled(const std::vector<StrategySet>& sets, const StrategiesOption
       "{}, batch {} of all ranks together, on {} over {}: modelled, nothing ran. Nodes by the "
       "roofline (products reach {:.0f} % of it, other operators {:.0f} %) and a launch each, "
       "messages by {:.0f} us + bytes at {:.0f} % of the link, collectives {} the computation.\n\n",
-      options.model.model, options.batch, options.device, options.link,
+      options.model.name(), options.batch, options.device, options.link,
       100 * options.assumptions.product_fraction, 100 * options.assumptions.other_fraction,
       options.link_latency_s * 1e6, 100 * options.link_efficiency,
       options.no_overlap ? "after" : "beside");
@@ -275,21 +274,18 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
 Command add_strategies_bench(Command& bench, Context& context) {
   auto options = std::make_shared<StrategiesOptions>();
   auto command = bench.add_subcommand(kStrategiesBench.name, kStrategiesBench.help);
-  options->model.model = "unet-m";
+  options->model.asked.name = "unet-m";
   options->model.add_to(command);
-  options->machine.add_to(command);
-  command.add_option("--optimizer", options->optimizer, "what updates the weights")
-      .capture_default_str();
+  add_machine_options(command, options->machine);
+  add_run_option(command, "--optimizer", options->optimizer, "what updates the weights");
   command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2")
-      .check(numbers_to(training::limits::kRanks.high))
+      .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
   command
       .add_option("--strategies", options->strategies,
                   "of several ranks, as train --parallel takes them")
       .capture_default_str();
-  command.add_option("--batch", options->batch, "images per step, of all ranks together")
-      .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
+  add_run_option(command, "--batch", options->batch, "images per step, of all ranks together");
   command.add_option("--steps", options->steps, "of an epoch")
       .check(whole_from(1, 1000000))
       .capture_default_str();
@@ -307,7 +303,7 @@ Command add_strategies_bench(Command& bench, Context& context) {
     if (!options->device.empty()) {
       // The survey's network is the classic U-Net; no other was asked for.
       if (command.count("--model") == 0) {
-        options->model.model = "unet-l";
+        options->model.asked.name = "unet-l";
         if (command.count("--batch") == 0) options->batch = 8;
       }
     }

@@ -13,6 +13,7 @@
 #include "core/base/list_text.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/page/json.h"
@@ -24,7 +25,7 @@ namespace {
 using machines::Figure;
 
 struct CalibrateOptions {
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   std::string name = "this-machine";
   std::string out;
   std::string ranks = "1,2";
@@ -83,8 +84,6 @@ machines::MachineFigures measure(const CalibrateOptions& options) {
   calibration.quick = options.quick;
   calibration.ranks.clear();
   for (const auto ranks : parse_numbers(options.ranks)) {
-    if (ranks > kMaxThreads)
-      throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
     calibration.ranks.push_back(static_cast<int>(ranks));
   }
   if (isatty(STDERR_FILENO) != 0) {
@@ -92,7 +91,7 @@ machines::MachineFigures measure(const CalibrateOptions& options) {
       say(fmt::format("measuring {} ...", what));
     };
   }
-  return measure::calibrate(options.machine.config(), calibration);
+  return measure::calibrate(options.machine, calibration);
 }
 
 }  // namespace
@@ -101,11 +100,11 @@ void add_calibrate_command(Command& app, Context& context) {
   auto options = std::make_shared<CalibrateOptions>();
   auto command =
       app.add_subcommand("calibrate", "Measure this machine's ceilings into a device file");
-  options->machine.add_to(command);
+  add_machine_options(command, options->machine);
   command
       .add_option("--ranks", options->ranks,
                   "machines side by side for which kernels are measured, the threads shared out")
-      .check(numbers_to(training::limits::kRanks.high))
+      .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
   command.add_flag("--quick", options->quick,
                    "few runs of two of the six models: seconds, and coarser predictions");

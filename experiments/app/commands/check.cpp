@@ -6,6 +6,7 @@
 
 #include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"
 #include "experiments/check/kernel_check.h"
@@ -75,9 +76,7 @@ void add_check_command(Command& app, Context& context) {
   command.add_option("--backend", options->backend, "the machine that looks into its kernels")
       .capture_default_str();
   add_contract_option(command, options->contract, "f32, bf16, bf16-exact or int8");
-  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      .check(whole_from(0, kMaxThreads))
-      .capture_default_str();
+  add_run_option(command, "--threads", options->threads);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
     const auto results = check::check_kernels(*options);

@@ -14,6 +14,7 @@
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -228,7 +229,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   all.experiment.run = options.train.config();
   require_maps(all.experiment.run, "compare");
   options.train.print_unasked_data();
-  all.experiment.mask_count = options.train.mask_count;
+  all.experiment.mask_count = options.train.command.mask_pictures;
   all.experiment.figures = figures_of(options.figures);
   all.contract = options.contract;
   all.command = command;
@@ -315,14 +316,10 @@ void add_compare_command(Command& app, Context& context) {
                   "machines: cpu,cuda,systolic:rtl,cpu=f32 (a contract of its own), or all")
       .capture_default_str();
   add_contract_option(command, options->contract, "f32, bf16 or bf16-exact");
-  command
-      .add_option(
-          "--machine", options->machine,
-          "systolic: mmu16-45nm (default), another of triptych machine list, or a JSON file")
+  add_run_option(command, "--machine", options->machine,
+                 "systolic: mmu16-45nm (default), another of triptych machine list, or a JSON file")
       .only_with("--backends", {"systolic*", "all"});
-  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      .check(whole_from(0, kMaxThreads))
-      .capture_default_str();
+  add_run_option(command, "--threads", options->threads);
   command.add_option("--out", options->out, "the page; its numbers go to the same name with .json")
       .output_file()
       .capture_default_str();

@@ -9,6 +9,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/run_page.h"
@@ -43,17 +44,6 @@ std::filesystem::path folder_of(const std::filesystem::path& folder, std::int64_
   return folder / fmt::format("fold-{}", number);
 }
 
-/// The configuration with what a run adds to it left out.
-std::string asked_for(training::RunConfig config) {
-  config.data.labels.clear();
-  config.data.palette.clear();
-  config.data.shares.clear();
-  config.schedule_steps = 0;
-  config.init_sha256.clear();
-  config.cut.clear();
-  return training::to_json(config);
-}
-
 /// The run of a fold: new, or where it was stopped. Throws InvalidArgument when the folder holds
 /// another.
 TrainingRun open_fold(DeviceSet& machine, const training::RunConfig& config,
@@ -61,10 +51,7 @@ TrainingRun open_fold(DeviceSet& machine, const training::RunConfig& config,
   if (!training::holds_run(folder)) return {machine, config, folder};
   auto saved = training::load_run(folder, CheckpointAge::Newest);
   say_notes(saved);
-  const auto& labels = config.data.labels;
-  const bool same = asked_for(saved.config) == asked_for(config) &&
-                    (labels.empty() || labels == saved.config.data.labels);
-  if (!same) {
+  if (!training::is_run_of(saved.config, config)) {
     throw InvalidArgument(fmt::format(
         "\"{}\" holds a run with other options; give those, or another --out", folder.string()));
   }
@@ -169,9 +156,9 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   require_maps(config, "cross-validate");
   config.data.folds = options.folds;
   std::optional<NewRunFolder> made;
-  if (options.train.out.empty()) made.emplace("cross-validation");
+  if (options.train.command.out.empty()) made.emplace("cross-validation");
   const std::filesystem::path folder =
-      made ? made->path() : std::filesystem::path(options.train.out);
+      made ? made->path() : std::filesystem::path(options.train.command.out);
   require_outside(folder, config.data);
   // A folder that is not there yet is made by the first fold, when its images are known to do.
   if (std::filesystem::exists(folder)) require_writable(folder / kFoldsReport);
@@ -185,7 +172,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
     if (number == 1) say_opening(machine, run);
     say(fmt::format("fold {} of {}", number, options.folds));
     auto fold = train_fold(machine, run, {.number = number, .report = {}, .run = {}},
-                           guard.interrupted(), options.train.mask_count);
+                           guard.interrupted(), options.train.command.mask_pictures);
     if (!fold) {
       say_note(fmt::format("stopped in fold {} of {}; the same command with --out {} goes on",
                            number, options.folds, folder.string()));
@@ -210,14 +197,10 @@ void add_cross_validate_command(Command& app, Context& context) {
   auto options = std::make_shared<CrossValidationOptions>();
   auto command = app.add_subcommand(
       "cross-validate", "Train once for each part of the images, which judges that training");
-  command.add_option("--folds", options->folds, "parts that the images are cut into")
-      .check(whole_from(2, training::limits::kFolds.high))
-      .capture_default_str();
+  add_run_option(command, "--folds", options->folds);
   options->train.add_repeated_to(command);
-  command
-      .add_option("--out", options->train.out,
-                  "folder for the runs fold-1, fold-2, … and their scores; those in it go on")
-      .output_folder();
+  add_run_option(command, "--out", options->train.command.out,
+                 "folder for the runs fold-1, fold-2, … and their scores; those in it go on");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { cross_validate(*options, context); });
 }

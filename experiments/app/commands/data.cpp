@@ -13,13 +13,13 @@
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/description.h"
 #include "experiments/training/data/picture_files.h"
-#include "experiments/training/limits.h"
 
 namespace triptych::app {
 namespace {
@@ -178,14 +178,10 @@ void add_data_command(Command& app, Context& context) {
       .required();
   command.add_option("--images", options->images, "folder of images, instead of FOLDER/images");
   command.add_option("--masks", options->masks, "folder of masks, instead of FOLDER/masks");
-  command.add_option("--mask-pattern", options->mask_pattern,
-                     "names of masks, as {name}_mask.tif; without it those of the images");
+  add_run_option(command, "--mask-pattern", options->mask_pattern);
   command.add_option("--list", options->list, "CSV: which images to use, and their splits");
-  command
-      .add_option("--ignore-label", options->ignore_label,
-                  "value of masks whose pixels do not count; -1: none")
-      .check(within(training::limits::kMaskValue))
-      .capture_default_str();
+  add_run_option(command, "--ignore-label", options->ignore_label,
+                 "value of masks whose pixels do not count; -1: none");
   command.add_option("--out", options->out, "write a contact sheet: FILE.png").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { describe(*options, context); });

@@ -6,6 +6,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/measure/array_tilings.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct ExplainOptions {
   ModelOptions model;
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   measure::Mode mode = measure::Mode::Train;
   std::int64_t batch = 1;
   std::size_t memory_limit = 0;
@@ -98,7 +99,7 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
     if (options.passes) entry.update({{"before", pass.text_before}, {"after", pass.text_after}});
     passes.push_back(std::move(entry));
   }
-  return page::Json::array({{{"model", options.model.model},
+  return page::Json::array({{{"model", options.model.name()},
                              {"mode", name_of(options.mode)},
                              {"batch", options.batch},
                              {"backend", options.machine.backend},
@@ -176,7 +177,7 @@ void print_summary(const Plan& plan, bool has_host) {
 
 void explain(ExplainOptions options, const Context& context) {
   if (!options.dot.empty()) require_writable(options.dot);
-  const DeviceSet machine(options.machine.config());
+  const DeviceSet machine(options.machine);
   measure::PlanRequest request = {
       .mode = options.mode, .memory_limit_mib = options.memory_limit, .keep_text = options.passes};
   const auto batch = options.model.set_model(options.mode, request.model, request.inference);
@@ -188,7 +189,7 @@ void explain(ExplainOptions options, const Context& context) {
     print_document("explain", explain_json(result, options, machine, tilings));
     return;
   }
-  print_text("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
+  print_text("{}, {} step of batch {}, {} on {}\n\n", options.model.name(), name_of(options.mode),
              options.batch, to_string(options.machine.contract), machine.device().info().name);
   print_passes(result, options.passes);
   print_text("\n");
@@ -207,12 +208,10 @@ void add_explain_command(Command& app, Context& context) {
   auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
   options->model.add_to(command);
   options->model.add_bind_to(command);
-  options->machine.add_to(command);
-  options->machine.add_tiling_to(command);
+  add_machine_options(command, options->machine);
+  add_options(command, {training::OptionGroup::Tiling}, {.machine = &options->machine});
   add_mode_options(command, options->mode, options->memory_limit);
-  command.add_option("--batch", options->batch, "images per step")
-      .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
+  add_run_option(command, "--batch", options->batch);
   command.add_flag("--passes", options->passes, "print the graph before and after each pass");
   command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")
       .output_file();

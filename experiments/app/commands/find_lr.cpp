@@ -8,6 +8,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -106,7 +107,7 @@ void add_find_lr_command(Command& app, Context& context) {
   auto options = std::make_shared<FindLrOptions>();
   auto command =
       app.add_subcommand("find-lr", "Try learning rates in one short training, and suggest one");
-  const auto rate = within(training::limits::kLearningRate);
+  const auto rate = allowed_for("--lr");
   command.add_option("--from", options->range.low, "learning rate of the first step")
       .check(rate)
       .capture_default_str();
@@ -120,7 +121,7 @@ void add_find_lr_command(Command& app, Context& context) {
   options->train.model.takes_arrays = true;
   options->train.add_trial_to(command);
   command.begin_group("Machine");
-  options->train.machine.add_to(command);
+  add_machine_options(command, options->train.machine);
   command.begin_group();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { find_lr(*options, context); });

@@ -18,6 +18,7 @@
 #include "core/io/temporary_folder.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/kernel_counters.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/options.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
@@ -423,11 +424,9 @@ Command add_run(Command& kernel, Context& context) {
       .check(number_from(0, 1e6))
       .capture_default_str()
       .only_with("--expect");
-  command.add_option("--seed", request.seed, "of arrays filled with =random")
-      .check(whole_from(0, kMaxSeed))
-      .capture_default_str();
+  add_run_option(command, "--seed", request.seed, "of arrays filled with =random");
   command.add_option("--threads", request.threads, "CPU threads; with 1 each run is the same")
-      .check(whole_from(1, kMaxThreads))
+      .check(whole_from(1, training::most_of("--threads")))
       .capture_default_str();
   command
       .add_option("--max-steps", request.most_steps,

@@ -10,6 +10,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/confinement.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/parts.h"
@@ -230,8 +231,9 @@ std::int64_t read_seed(const std::string& text) {
   std::int64_t seed = 0;
   const auto* end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, seed);
-  if (digits.empty() || error != std::errc() || rest != end || seed < 0 || seed > kMaxSeed)
-    throw InvalidArgument(fmt::format("a seed is a whole number from 0 to {}{}", kMaxSeed,
+  const auto limits = std::get<training::WholeLimits>(training::run_option("--seed").limits);
+  if (digits.empty() || error != std::errc() || rest != end || seed < 0)
+    throw InvalidArgument(fmt::format("a seed is a whole number {}{}", to_string(limits),
                                       text == "-" ? ", on a line of standard input" : ""));
   return seed;
 }

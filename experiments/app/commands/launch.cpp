@@ -5,6 +5,7 @@
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/elastic.h"
+#include "experiments/app/option_rows.h"
 #include "parallel/launch/launcher.h"
 
 namespace triptych::app {
@@ -39,7 +40,7 @@ void add_launch_command(Command& app, Context& context) {
   auto command = app.add_subcommand("launch", "Run a command on several processes");
   command.add_option("-n,--ranks", request->ranks, "processes")
       .required()
-      .check(whole_from(1, kMaxThreads));
+      .check(allowed_for("--ranks"));
   command.add_flag("--elastic", *elastic,
                    "train: when a rank dies or stalls, go on from the last checkpoint with those "
                    "that are left");

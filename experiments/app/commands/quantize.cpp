@@ -6,6 +6,7 @@
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/saved_run.h"
@@ -148,10 +149,8 @@ void add_quantize_command(Command& app, Context& context) {
                   "of the magnitudes of a value that int8 shall hold; 100: all")
       .check(number_from(50.0, 100.0))
       .capture_default_str();
-  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      .check(whole_from(0, kMaxThreads))
-      .capture_default_str();
-  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  add_run_option(command, "--threads", options->threads);
+  add_run_option(command, "--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { quantize(*options, context); });
 }

@@ -396,7 +396,7 @@ void add_run_command(Command& app, Context& context) {
     if (command.count("model") > 0) {
       require_options_of_models(command);
       options->onnx.inputs = options->inputs;
-      return run_onnx(options->onnx, options->prediction.machine.config(), context);
+      return run_onnx(options->onnx, options->prediction.machine, context);
     }
     require_options_of_runs(command);
     const auto named = format_named(options->out);

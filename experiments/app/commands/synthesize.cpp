@@ -11,6 +11,7 @@
 #include "core/io/folder_lock.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/synthetic.h"
@@ -74,9 +75,7 @@ void add_synthesize_command(Command& app, Context& context) {
   command.add_option("--size", options->size, "height and width")
       .check(whole_from(16, 8192))
       .capture_default_str();
-  command.add_option("--seed", options->seed, "of the images")
-      .check(whole_from(0, kMaxSeed))
-      .capture_default_str();
+  add_run_option(command, "--seed", options->seed, "of the images");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { synthesize(*options, context); });
 }

@@ -13,6 +13,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/train_options.h"
@@ -30,14 +31,13 @@ namespace {
 
 struct TraceOptions {
   ModelOptions model;
-  MachineOptions machine;
+  training::ExecutionConfig machine;
   measure::Mode mode = measure::Mode::Infer;
   std::int64_t batch = 1;
   std::size_t memory_limit = 0;
   std::string node;
   std::string cycles;
   std::string out, program, waves, per_pe;
-  training::ParallelConfig parallel;
   measure::ProductShape product = {.m = 8, .k = 8, .n = 8};
   measure::BenchOptions conv;  ///< its shape, window and pass
 };
@@ -212,7 +212,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
     page::Json results = page::Json::array();
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
       const auto& trace = traces[rank];
-      results.push_back({{"model", options.model.model},
+      results.push_back({{"model", options.model.name()},
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
@@ -242,14 +242,13 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
 /// A training step of several ranks: each one's computation and communication beside one another.
 void trace_ranks(const TraceOptions& options, const Context& context) {
   if (options.mode != measure::Mode::Train ||
-      options.parallel.transport == training::Transport::Mpi) {
+      options.machine.parallel.transport == training::Transport::Mpi) {
     throw InvalidArgument(
         "ranks are traced in a training step of this process; add --mode train, and leave "
         "--transport at threads or simulated");
   }
-  auto config = options.machine.config();
-  config.parallel = options.parallel;
-  config.threads = threads_per_rank(config.parallel, config.threads);
+  auto config = options.machine;
+  config.threads = threads_per_rank(config);
   const DeviceSet machine(config);
   training::Trainer trainer(machine, {.model = options.model.config(),
                                       .options = {.batch = options.batch},
@@ -258,7 +257,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
     throw InvalidArgument(
         fmt::format("a step of \"{}\" is none of all ranks together; trace "
                     "another strategy",
-                    to_string(options.parallel.strategy)));
+                    to_string(options.machine.parallel.strategy)));
   }
   require_files(options);
   const auto whole = build_training_graph(options.model.config(), {.batch = options.batch}).graph;
@@ -287,7 +286,7 @@ std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
 
 /// Runs a plan once, watched, and writes what the options ask for.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
-  const DeviceSet machine(options.machine.config());
+  const DeviceSet machine(options.machine);
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
   auto plan = traced.plan(machine);
   auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}
@@ -330,14 +329,14 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
 }
 
 void trace_model(TraceOptions options, const Context& context) {
-  if (options.parallel.ranks > 1) return trace_ranks(options, context);
+  if (options.machine.parallel.ranks > 1) return trace_ranks(options, context);
   measure::PlanRequest request = {.mode = options.mode, .memory_limit_mib = options.memory_limit};
   const auto batch = options.model.set_model(options.mode, request.model, request.inference);
   request.training.batch = options.batch = batch.value_or(options.batch);
   const auto plan = [&](const DeviceSet& machine) {
     return measure::plan_model(request, machine).plan;
   };
-  trace_plan(options, {options.model.model, plan}, context);
+  trace_plan(options, {options.model.name(), plan}, context);
 }
 
 void trace_product(const TraceOptions& options, const Context& context) {
@@ -353,12 +352,16 @@ void trace_conv(const TraceOptions& options, const Context& context) {
   trace_plan(options, {measure::conv_name(options.conv), plan}, context);
 }
 
+/// Options of the machine, and the tiles of its array.
+void add_array_options(Command& command, training::ExecutionConfig& machine) {
+  add_machine_options(command, machine);
+  add_options(command, {training::OptionGroup::Tiling}, {.machine = &machine});
+}
+
 /// Options of what is written; `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
-  command.add_option("--batch", options.batch, "images, or products, per step")
-      .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
+  add_run_option(command, "--batch", options.batch, "images, or products, per step");
   command.add_option("--out", options.out, "write a timeline that Perfetto shows").output_file();
   const auto of_array = [only_array](Option option) {
     option.only_with("--backend", {"systolic"});
@@ -406,8 +409,7 @@ Command add_product_trace(Command& trace, Context& context) {
     command.add_option(name, *side, "a side of the product")
         .check(whole_from(1, kMaxSide))
         .capture_default_str();
-  options->machine.add_to(command);
-  options->machine.add_tiling_to(command);
+  add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_product(*options, context); });
   return command;
@@ -427,8 +429,7 @@ Command add_conv_trace(Command& trace, Context& context) {
       .add_option("--pass", options->conv.pass,
                   "the convolution, or its gradient of data or weights")
       .capture_default_str();
-  options->machine.add_to(command);
-  options->machine.add_tiling_to(command);
+  add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_conv(*options, context); });
   return command;
@@ -442,9 +443,8 @@ void add_trace_command(Command& app, Context& context) {
       "trace", "Write down one run of a model, a product or a convolution, cycle by cycle");
   options->model.add_to(command);
   options->model.add_bind_to(command);
-  options->machine.add_to(command);
-  options->machine.add_tiling_to(command);
-  add_parallel_options(command, options->parallel);
+  add_array_options(command, options->machine);
+  add_options(command, {training::OptionGroup::Ranks}, {.machine = &options->machine});
   add_mode_options(command, options->mode, options->memory_limit);
   add_output_options(command, *options, context, false);
   const auto product = add_product_trace(command, context);

@@ -194,7 +194,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   try {
     end = run.train(observer_of(run.config(), progress, epochs, speaks), guard.interrupted());
     if (end == End::Interrupted) leave_closed_outputs();
-    if (end == End::Finished) run.write_masks(options.mask_count);
+    if (end == End::Finished) run.write_masks(options.command.mask_pictures);
   } catch (const IoError& error) {
     throw IoError(fmt::format("{}; when that is mended, go on with: triptych train --resume {}",
                               with_dashes(error.what()), run.folder().string()));
@@ -218,12 +218,13 @@ page::Json write_report(const std::filesystem::path& folder, const Report& repor
 
 void resume(const TrainOptions& options, Report& report) {
   using enum CheckpointAge;
-  auto saved = training::load_run(options.resume, options.previous ? Previous : Newest);
+  auto saved =
+      training::load_run(options.command.resume, options.command.previous ? Previous : Newest);
   options.apply_to(saved);
   if (training::leads(saved.machine.parallel)) say_notes(saved);
   const DeviceSet machine(saved.machine);
-  TrainingRun run(machine, std::move(saved), options.resume);
-  if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
+  TrainingRun run(machine, std::move(saved), options.command.resume);
+  if (!options.command.replay.empty()) run.replay(training::load_updates(options.command.replay));
   train_on(machine, run, options, report);
 }
 
@@ -231,10 +232,10 @@ void resume(const TrainOptions& options, Report& report) {
 /// training; when a later one fails the report of those before is kept.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
-  const bool leads = training::leads(options.parallel);
+  const bool leads = training::leads(options.machine.parallel);
   if (leads) require_outside(folder, config.data);
   if (leads) training::require_room(folder);
-  if (training::leads(options.parallel)) options.print_unasked_data();
+  if (training::leads(options.machine.parallel)) options.print_unasked_data();
   std::vector<std::unique_ptr<DeviceSet>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
@@ -246,7 +247,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     const auto takes = [&](const char* option) { return std::ranges::count(known, option) > 0; };
     if (count > 1 && !takes("machine")) machine.machine.clear();
     if (count > 1 && !takes("simulate")) machine.simulate.reset();
-    if (count > 1 && !takes("graph")) machine.graph.clear();
+    if (count > 1 && !takes("graph")) machine.graph = true;
     machines.push_back(std::make_unique<DeviceSet>(machine));
   }
   const auto own_folder = [&](const DeviceSet& machine) {
@@ -259,7 +260,8 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     const auto own = own_folder(*machine);
     try {
       TrainingRun run(*machine, config, own);
-      if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
+      if (!options.command.replay.empty())
+        run.replay(training::load_updates(options.command.replay));
       train_on(*machine, run, options, report);
     } catch (const Error& error) {
       // Not every machine can do everything that all of them are asked for.
@@ -277,13 +279,14 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
 }
 
 void train(const TrainOptions& options, Context& context) {
-  const bool goes_on = !options.resume.empty();
+  const bool goes_on = !options.command.resume.empty();
   // Ranks that lead nothing write nothing.
   std::optional<NewRunFolder> made;
-  const bool unnamed = !goes_on && options.out.empty();
-  if (unnamed && training::leads(options.parallel)) made.emplace(options.model.model);
+  const bool unnamed = !goes_on && options.command.out.empty();
+  if (unnamed && training::leads(options.machine.parallel)) made.emplace(options.model.name());
   const std::filesystem::path folder =
-      made ? made->path() : std::filesystem::path(goes_on ? options.resume : options.out);
+      made ? made->path()
+           : std::filesystem::path(goes_on ? options.command.resume : options.command.out);
   Report report;
   if (goes_on) {
     resume(options, report);
@@ -292,7 +295,8 @@ void train(const TrainOptions& options, Context& context) {
   }
   if (report.interrupted) context.exit_code = kStopped;
   // Over MPI, rank 0 speaks for all.
-  if (options.parallel.transport == training::Transport::Mpi && !training::leads(options.parallel))
+  if (options.machine.parallel.transport == training::Transport::Mpi &&
+      !training::leads(options.machine.parallel))
     return;
   const auto json = write_report(folder, report);
   if (context.json) {

@@ -20,9 +20,12 @@ from .table import Table, format_value
 #: Fields of a run's configuration that may change when it is resumed, as "steps" or "data.source".
 MAY_CHANGE = tuple(
     option["field"]
-    for option in _triptych.train_options()
-    if option["field"] and option["policy"] == "replaceable"
+    for option in _triptych.run_options()
+    if not option["of_machine"] and option["field"] and option["policy"] == "replaceable"
 )
+
+#: Keywords of a machine and of ranks.
+_MACHINE = {option["python"] for option in _triptych.run_options() if option["python"]}
 
 
 def _require_changeable(names: Iterable[str]) -> None:
@@ -123,8 +126,9 @@ class Trainer:
     PyTorch's DataLoader, whose workers load ahead. validation: (images, masks) or a loader; without
     one a share of the images validates, and nothing of a loader. out: the run's folder; by
     default a new one in runs/. machine: the command line's options of a machine and of ranks, such
-    as ranks=4, parallel="zero1", order="ring", threads=1, machine="mmu16". Other keywords are the
-    fields of a run's configuration: epochs, batch, learning_rate, seed, loss, ...
+    as {"ranks": 4, "parallel": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
+    threads=1. Other keywords are the fields of a run's configuration: epochs, batch, learning_rate,
+    seed, loss, ...
 
     callbacks: objects with any of on_step(step, total, epoch, loss), on_epoch(report),
     on_note(text), on_image(judged, images); one that returns False stops the run cleanly.
@@ -145,9 +149,7 @@ class Trainer:
         **changes: Any,
     ) -> None:
         options = {"backend": backend, "contract": contract, **(machine or {})}
-        for key in ("ranks", "parallel", "order", "shards", "threads"):
-            if key in changes:
-                options[key] = changes.pop(key)
+        options |= {key: changes.pop(key) for key in _MACHINE & changes.keys()}
         config = run_config(model, changes)
         self._set_data(config, data, validation)
         folder = pathlib.Path(out) if out is not None else _new_folder(config["model"]["name"])

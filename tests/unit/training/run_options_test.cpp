@@ -32,11 +32,16 @@ std::string answer(const std::string& name, const ExecutionConfig& asked,
 
 TEST(RunOptions, have_one_row_each) {
   std::set<std::string_view> names, fields;
+  std::set<std::string_view> keywords;
   for (const auto& option : run_options()) {
+    EXPECT_TRUE(!option.name.empty() || !option.field.empty());
+    EXPECT_TRUE(option.field.empty() || fields.insert(option.field).second) << option.field;
+    EXPECT_TRUE(option.python.empty() || keywords.insert(option.python).second) << option.python;
+    if (option.name.empty()) continue;
     EXPECT_TRUE(option.name.starts_with("--")) << option.name;
     EXPECT_TRUE(names.insert(option.name).second) << option.name;
-    EXPECT_TRUE(option.field.empty() || fields.insert(option.field).second) << option.field;
     EXPECT_EQ(find_run_option(option.name), &option);
+    EXPECT_EQ(find_run_option(option.name.substr(2)), &option);
   }
   EXPECT_EQ(find_run_option("--no-such-option"), nullptr);
 }

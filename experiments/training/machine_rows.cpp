@@ -1,0 +1,220 @@
+// Rows of the table of options. A row is a paragraph: identity, help, then what is not usual.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/run_option_rows.h"
+
+namespace triptych::training::rows {
+namespace {
+
+using enum OptionGroup;
+using enum ResumePolicy;
+using enum RankPolicy;
+using enum Storage;
+using M = ExecutionConfig;
+using R = ParallelConfig;
+
+/// Does not compile with another number of members: a new member needs a row, or a reason here.
+[[maybe_unused]] void require_rows(const ExecutionConfig& config) {
+  [[maybe_unused]] const auto& [backend, fallback, device, threads, contract, machine, simulate,
+                                tiling, kernel, choice, winograd, graph, emulation,
+                                kernel_times /* stored with the tensors */, parallel] = config;
+  [[maybe_unused]] const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, order,
+                                shards, overlap, timeout] = parallel;
+}
+
+template <auto Member>
+Value of_machine(ExecutionConfig& config) {
+  return value_of_member(config.*Member);
+}
+
+template <auto Member>
+Value of_ranks(ExecutionConfig& config) {
+  return value_of_member(config.parallel.*Member);
+}
+
+std::string contract_text(const Contract& contract) { return std::string(to_string(contract)); }
+void take_contract(Contract& contract, std::string_view text) {
+  contract = contract_from_string(text);
+}
+
+Value contract(ExecutionConfig& config) {
+  return TextValue{&config.contract, &kTextType<Contract, contract_text, take_contract>};
+}
+
+std::string strategy_text(const parallel::Strategy& strategy) { return to_string(strategy); }
+
+/// The mesh has an option of its own, which may come first.
+void take_strategy(parallel::Strategy& strategy, std::string_view text) {
+  auto mesh = std::move(strategy.mesh);
+  strategy = parallel::strategy_without_mesh(text);
+  strategy.mesh = std::move(mesh);
+}
+
+Value strategy(ExecutionConfig& config) {
+  return TextValue{&config.parallel.strategy,
+                   &kTextType<parallel::Strategy, strategy_text, take_strategy>};
+}
+
+std::string mesh_text(const parallel::Mesh& mesh) { return to_string(mesh); }
+void take_mesh(parallel::Mesh& mesh, std::string_view text) {
+  mesh = parallel::mesh_from_string(text);
+}
+
+Value mesh(ExecutionConfig& config) {
+  return TextValue{&config.parallel.strategy.mesh,
+                   &kTextType<parallel::Mesh, mesh_text, take_mesh>};
+}
+
+Value replay(CommandConfig& config) { return value_of_member(config.replay); }
+
+/// Another backend does not keep the array of the one before.
+void leave_array(ExecutionConfig& run, const ExecutionConfig& asked) {
+  if (run.backend == asked.backend) return;
+  run.machine.clear();
+  run.simulate.reset();
+}
+
+std::vector<RunOption> device_rows() {
+  // clang-format off
+  return {
+      {.name = "--backend", .group = Machine, .member = of_machine<&M::backend>, .field = "backend",
+       .python = "backend",
+       .help = "machine to run on (see triptych devices)",
+       .resume = Replaceable, .same_bits = false, .before_replacing = leave_array,
+       .ranks = SameBits},
+      {.name = "--fallback", .group = Machine, .member = of_machine<&M::fallback>,
+       .field = "fallback", .python = "fallback",
+       .help = "another machine for nodes that the backend cannot run",
+       .resume = Replaceable, .same_bits = false, .ranks = SameBits},
+      {.name = "--threads", .group = Machine, .member = of_machine<&M::threads>, .field = "threads",
+       .python = "threads",
+       .help = "CPU threads (0: all)",
+       .limits = WholeLimits{0, 1024}, .resume = Free, .ranks = Own, .storage = Never},
+      {.name = "--contract", .group = Machine, .member = contract, .field = "contract",
+       .python = "contract",
+       .help = "numeric contract: f32, bf16, bf16-exact or int8"},
+      {.name = "--kernel", .group = Machine, .member = of_machine<&M::kernel>, .field = "kernel",
+       .python = "kernel",
+       .help = "own, library, or the name of a kernel: forced for every operator that has it",
+       .ranks = SameBits, .storage = Later},
+      {.name = "--choice", .group = Choice, .member = of_machine<&M::choice>, .field = "choice",
+       .python = "choice",
+       .help = "choice among several kernels: measured, table (by its rules), or auto (measured on "
+          "a GPU)",
+       .ranks = SameBits, .storage = Later},
+      {.name = "--no-winograd", .group = Choice, .member = of_machine<&M::winograd>,
+       .field = "winograd", .python = "winograd",
+       .help = "disable convolution by Winograd's transforms",
+       .turns_off = true, .ranks = SameBits, .storage = Later},
+      {.name = "--no-graph", .group = Graph, .member = of_machine<&M::graph>, .field = "graph",
+       .python = "graph",
+       .help = "cuda: launch each kernel by itself, not whole segments as recorded graphs",
+       .turns_off = true, .resume = Free, .ranks = Own, .storage = Never},
+      {.name = "--machine", .group = Simulation, .member = of_machine<&M::machine>,
+       .field = "machine", .python = "machine",
+       .help = "systolic: mmu16 (default), another of triptych devices, or a JSON file",
+       .resume = Replaceable, .same_bits = false, .ranks = SameBits, .storage = Later},
+      {.name = "--simulate", .group = Simulation, .member = of_machine<&M::simulate>,
+       .field = "simulate", .python = "simulate",
+       .help = "systolic: simulation by the C++ twin (default), the RTL or both",
+       .help_default = false,
+       .resume = Replaceable, .ranks = SameBits, .storage = Later},
+      {.name = "--tiling", .group = Tiling, .member = of_machine<&M::tiling>, .field = "tiling",
+       .python = "tiling",
+       .help = "systolic: tile sizes that replace the planner's, such as pass=64,columns=2",
+       .ranks = SameBits, .storage = Later},
+      {.member = of_machine<&M::device>, .field = "device", .python = "device",
+       .resume = Replaceable, .ranks = Own, .storage = Never},
+      {.member = of_machine<&M::emulation>, .field = "emulation", .python = "emulation",
+       .resume = Replaceable, .ranks = SameBits, .storage = Never},
+  };
+  // clang-format on
+}
+
+std::vector<RunOption> rank_rows() {
+  const OptionCondition simulated = {"--transport", {"simulated"}};
+  // clang-format off
+  return {
+      {.name = "--ranks", .group = Ranks, .member = of_ranks<&R::ranks>, .field = "ranks",
+       .python = "ranks",
+       .help = "number of machines that share each batch",
+       .limits = WholeLimits{1, 1024}, .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--transport", .group = Ranks, .member = of_ranks<&R::transport>,
+       .field = "transport", .python = "transport",
+       .help = "connection of the ranks: threads, mpi (processes of mpirun or triptych launch), "
+          "nccl (one GPU each), or simulated (threads with a simulated clock)",
+       .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--interconnect", .group = Ranks, .member = of_ranks<&R::interconnect>,
+       .field = "interconnect", .python = "interconnect",
+       .help = "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)",
+       .conditions = {simulated}, .resume = Replaceable, .ranks = Own, .storage = Later},
+      {.name = "--link-latency", .group = Ranks, .member = of_ranks<&R::link_latency_s>,
+       .field = "link_latency_s", .python = "link_latency",
+       .help = "simulated: latency of a link in seconds",
+       .limits = NumberLimits{0, 3600}, .conditions = {simulated}, .resume = Replaceable,
+       .ranks = Own, .storage = Later},
+      {.name = "--link-bandwidth", .group = Ranks, .member = of_ranks<&R::link_bytes_per_s>,
+       .field = "link_bytes_per_s", .python = "link_bandwidth",
+       .help = "simulated: bytes per second of a link in each direction",
+       .limits = NumberLimits{1, 1e15}, .conditions = {simulated}, .resume = Replaceable,
+       .ranks = Own, .storage = Later},
+      {.name = "--parallel", .group = Ranks, .member = strategy, .field = "strategy",
+       .python = "parallel",
+       .help = "strategy: dp (data parallel), zero1, zero2, zero3 (sharded states), layers or "
+          "pipeline:MICRO-BATCHES[,gpipe] (stages), tp (tensor parallel), ps-sync or central "
+          "(parameter server), local-sgd:STEPS (periodic average), ps-async[:BOUND] or "
+          "local-sgd-async:STEPS[,BOUND] (asynchronous), ddp2d",
+       .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--shards", .group = Ranks, .member = of_ranks<&R::shards>, .field = "shards",
+       .python = "shards",
+       .help = "with --order shard-tree: shards of each batch, for the same bits on any smaller "
+          "number of ranks (0: one per rank)",
+       .limits = WholeLimits{0, 4096}, .conditions = {{"--order", {"shard-tree"}}},
+       .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--mesh", .group = Ranks, .member = mesh, .field = "mesh", .python = "mesh",
+       .help = "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 "
+          "(ddp2d)",
+       .help_default = false,
+       .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--order", .group = Ranks, .member = of_ranks<&R::order>, .field = "order",
+       .python = "order",
+       .help = "order in which the gradients of the ranks are added",
+       .resume = Replaceable, .same_bits = false, .storage = Later},
+      {.name = "--overlap", .group = Ranks, .member = of_ranks<&R::overlap>, .field = "overlap",
+       .python = "overlap",
+       .help = "overlap collectives with computation, on a second thread per rank",
+       .resume = Free, .storage = Never},
+      {.name = "--comm-timeout", .group = Ranks, .member = of_ranks<&R::timeout_s>,
+       .field = "timeout_s", .python = "timeout",
+       .help = "seconds that the other ranks wait for a rank",
+       .limits = NumberLimits{0.001, 1e6}, .resume = Free, .ranks = Own, .storage = Never},
+  };
+  // clang-format on
+}
+
+std::vector<RunOption> program_rows() {
+  // clang-format off
+  return {
+      {.name = "--replay", .group = Replay, .member = replay,
+       .help = "run whose updates.csv gives the order of asynchronous updates",
+       .conditions = {{"--parallel", {"ps-async*", "local-sgd-async*"}}}, .resume = Free,
+       .same_bits = false},
+      {.name = "--json", .group = Program, .resume = Free},
+      {.name = "--overwrite", .group = Program, .resume = Free},
+      {.name = "--quiet", .group = Program, .resume = Free},
+      {.name = "--verbose", .group = Program, .resume = Free},
+      {.name = "--color", .group = Program, .resume = Free},
+      {.name = "--max-memory", .group = Program, .limits = WholeLimits{1, kMaxMemoryMib},
+       .resume = Free},
+  };
+  // clang-format on
+}
+
+}  // namespace
+
+std::vector<RunOption> machine() {
+  auto rows = device_rows();
+  for (auto part : {rank_rows(), program_rows()}) rows.insert(rows.end(), part.begin(), part.end());
+  return rows;
+}
+
+}  // namespace triptych::training::rows
