@@ -26,8 +26,8 @@ LONG = 40  # words; a sentence above counts as one habit
 
 # Limit, and the files of a group.
 GROUPS = {
-    "start and guides": (6, ["README.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/tutorial/*.md",
-                             "docs/how-to/*.md"]),
+    "start and guides": (6, ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
+                             "docs/tutorial/*.md", "docs/how-to/*.md"]),
     "reference": (8, [f"docs/reference/{name}.md" for name in ("columns", "exit-codes", "images-and-masks", "json",
                                                               "mmu", "onnx")]),
     "concepts": (8, ["docs/explanation/*.md"]),
