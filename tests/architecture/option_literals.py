@@ -3,7 +3,7 @@
 Another product file that does needs an entry in option_literals.txt. The list only shrinks: an entry without a
 literal fails the test. Fields of one English word are left out, since reports have the same words.
 
-    option_literals_test.py SOURCE_DIR [--write]
+    option_literals.py SOURCE_DIR [--write]
 """
 # SPDX-License-Identifier: Apache-2.0
 import pathlib

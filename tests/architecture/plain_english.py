@@ -26,10 +26,12 @@ LONG = 40  # words; a sentence above counts as one habit
 
 # Limit, and the files of a group.
 GROUPS = {
-    "start and guides": (6, ["README.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/tutorial/*.md",
-                             "docs/how-to/*.md"]),
+    "start and guides": (6, ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
+                             "docs/tutorial/*.md", "docs/how-to/*.md"]),
     "reference": (8, [f"docs/reference/{name}.md" for name in ("columns", "exit-codes", "images-and-masks", "json",
-                                                              "mmu", "onnx")]),
+                                                              "mmu", "onnx", "operators", "python")]),
+    "directories": (8, ["core/**/README.md", "backends/**/README.md", "parallel/**/README.md",
+                        "systolic/README.md"]),
     "concepts": (8, ["docs/explanation/*.md"]),
     "labs": (8, ["docs/labs/*.md", "experiments/labs/handouts/*/README.md"]),
     "results": (8, ["docs/results/*.md"]),

@@ -13,9 +13,9 @@ from triptych import data, machine, nn
 
 HEAD = """# The Python module
 
-Made from the module's own words by `tests/python/reference_page.py`, and held to them by a test.
-[How to use it](../how-to/use-from-python.md) comes first. The functions of `triptych.ops` are the
-[operators](operators.md): their attributes are keywords, beside `backend`, `contract`, `options`.
+`tests/python/reference_page.py` generates this page from the module, and a test compares them. Read
+[use Triptych from Python](../how-to/use-from-python.md) first. The functions of `triptych.ops` are the
+[operators](operators.md), with their attributes, `backend`, `contract` and `options` as keywords.
 """
 
 

@@ -73,24 +73,24 @@ constexpr std::string_view kIntroduction =
 # Operators
 
 {} operators, {} of them primitives in {} families. Names, attributes and semantics are ONNX's
-where ONNX has the operator; the full contract of each — shapes, dtypes, order of sums — stands in
-its header in [core/ops](../../core/ops/README.md). Attributes are shown with their defaults. A
-composite is defined by other operators: a backend without a kernel for it runs its expansion.
-*Gradient*: by a rule of its own, or through the expansion. Kernels stand in the order in which they
-are asked; on `cuda` they are timed against each other, and against those of NVIDIA's libraries that
-the build has: `cublaslt` for MatMul, `cudnn` and `cudnn-nhwc` for Conv, ConvTranspose and
-ConvWeightGradient. Below it stands
-[what runs in which types under which contract](#types-and-contracts). Which of ONNX's operators
-become these, from which operator sets, says [ONNX files](onnx.md).
+where ONNX has the operator. Its header in [core/ops](../../core/ops/README.md) has the full
+contract: shapes, dtypes, order of sums. Attributes are shown with their defaults. A composite is
+defined by other operators, and a backend without a kernel for it runs its expansion. *Gradient*
+means a rule of its own, or one through the expansion.
+
+Kernels are listed in the order of preference. On `cuda` they are timed against each other and
+against NVIDIA's libraries in the build: `cublaslt` for MatMul, `cudnn` and `cudnn-nhwc` for Conv,
+ConvTranspose and ConvWeightGradient. [Types and contracts](#types-and-contracts) lists the
+supported types. [ONNX files](onnx.md) lists the supported operator sets.
 
 )";
 
 constexpr std::string_view kTypes = R"(
 ## Types and contracts
 
-Types of the first operand with which the conformance suite's cases of an operator run under a
-[contract](../explanation/numeric-contracts.md), by its own kernels; under all of them where none is
-named. What has no kernel runs as its expansion, or on the machine's host.
+Types of the first operand in the conformance suite's cases of an operator under a
+[contract](../explanation/numeric-contracts.md), by its own kernels. Types without a contract hold
+for all of them. Operators without a kernel run as their expansion, or on the backend's host.
 
 )";
 

@@ -15,7 +15,7 @@ from .train import Progress, _Listener
 
 
 class Comparison:
-    """A comparison's numbers, and the page made from them: what `triptych compare` writes."""
+    """The numbers and the page of a comparison, as `triptych compare` writes them."""
 
     def __init__(self, document: str) -> None:
         self._text = document
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def machines(self) -> Table:
-        """A row for each machine that ran. Times name their kind; one that stands in has none."""
+        """A row for each machine that ran. Times name their kind. An emulation has none."""
         return Table(_row(machine) for machine in self.results["machines"] if machine["available"])
 
     @property

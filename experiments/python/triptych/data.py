@@ -60,9 +60,9 @@ class Pictures:
 
 
 class DLPack:
-    """An array for whoever reads DLPack, without a copy: torch.from_dlpack(triptych.DLPack(y)).
+    """An array for DLPack readers, without a copy: torch.from_dlpack(triptych.DLPack(y)).
 
-    NumPy's arrays speak DLPack themselves, but for those of bfloat16.
+    NumPy's arrays support DLPack themselves, except those of bfloat16.
     """
 
     def __init__(self, array: Any) -> None:

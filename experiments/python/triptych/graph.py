@@ -18,7 +18,7 @@ Shape = tuple[int, ...] | list[int]
 
 
 class Graph:
-    """A static graph: inputs are given to each run, states live from run to run, nodes compute.
+    """A static graph: each run sets inputs, states persist between runs, nodes compute.
 
     with triptych.Graph() as g:
         x = g.input("x", (1, 3, 8, 8))
@@ -38,7 +38,7 @@ class Graph:
         return None
 
     def input(self, name: str, shape: Shape, dtype: Any = "f32") -> Value:
-        """A value that each run is given."""
+        """An input value, set for each run."""
         return self._native.input(name, tuple(shape), dtype)
 
     def parameter(self, name: str, array: Any) -> Value:
@@ -128,7 +128,7 @@ class Graph:
 class Plan:
     """A graph on a machine, run again and again without preparing anything.
 
-    Any thread may call; calls of one plan run one after another, those of several side by side.
+    Any thread may call. Calls of one plan run in sequence, those of different plans in parallel.
     """
 
     def __init__(self, native: Any) -> None:
@@ -143,7 +143,7 @@ class Plan:
         return cast("dict[str, Array]", self._native.run(inputs, _steps))
 
     def read(self, name: str) -> Array:
-        """The output of that name after a run; with keep_values any value."""
+        """The output of that name after a run. With keep_values, any value."""
         return cast(Array, self._native.output(name))
 
     @property
@@ -249,7 +249,7 @@ def function(*in_order: Any, **specs: Any) -> Callable[[Callable[..., Any]], Gra
 
 
 def load(path: str | os.PathLike[str], **bind: int) -> Graph:
-    """The graph of an ONNX file; keywords bind sizes that it leaves open: load("m.onnx", batch=8)."""
+    """The graph of an ONNX file. Keywords bind open sizes: load("m.onnx", batch=8)."""
     return Graph(_triptych.load(os.fspath(path), bind))
 
 

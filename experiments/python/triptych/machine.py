@@ -31,18 +31,17 @@ def from_bf16_bits(bits: Array) -> Array:
 
 
 class MachineRun:
-    """What one program took."""
+    """Counters and times of one program."""
 
     def __init__(self, native: dict[str, Any], pe: str) -> None:
-        #: Counters by the names of the manual; "cycles" among them.
+        #: Counters by the names of the manual, including "cycles".
         self.counters: dict[str, int] = native["counters"]
         #: Structured: text, unit, start, end of each instruction, in cycles.
         self.instructions = numpy.array(native["instructions"], dtype=_INSTRUCTION)
-        #: Structured: cause, begin, end of each stretch in which the array issued nothing. The twin
-        #: knows it.
+        #: Structured: cause, begin, end of each interval without an issue. From the twin only.
         self.stalls = numpy.array(native["stalls"], dtype=_STALL)
-        #: Structured [cycle, row, column]: activation, weight, enabled, sum of each cell behind each
-        #: clock edge; None when they were not asked for.
+        #: Structured [cycle, row, column]: activation, weight, enabled, sum of each cell after each
+        #: clock edge. None if not requested.
         self.cells: Array | None = _cells(native, pe) if "sum" in native else None
 
     @property
@@ -77,10 +76,10 @@ def _cells(native: dict[str, Any], pe: str) -> Array:
 class Machine:
     """A systolic array with its memories. They keep their contents from program to program.
 
-    Machine("mmu4") is a shipped machine; keywords are the keys of a machine's file, and begin with
-    those of mmu16: Machine(rows=8, columns=8, dram="hbm"). simulate: "twin" (a model that is equal
-    in every bit and cycle), "rtl" (the circuit; of another size than the shipped ones after `triptych
-    machine build FILE`), or "both", which compares them.
+    Machine("mmu4") is a shipped configuration. Keywords are the keys of a machine file, with the
+    defaults of mmu16: Machine(rows=8, columns=8, dram="hbm"). simulate: "twin" (a C++ model with the
+    same bits and cycles), "rtl" (the circuit, for other sizes after `triptych machine build FILE`),
+    or "both", which compares them.
     """
 
     def __init__(self, name: str = "mmu16", *, simulate: str = "twin", **parameters: Any) -> None:
@@ -98,7 +97,7 @@ class Machine:
 
     @property
     def dram(self) -> Array:
-        """The DRAM itself, bytes: what is written here a program reads."""
+        """The bytes of the DRAM. Programs read values written here."""
         return cast(Array, self._native.dram())
 
     def write(self, address: int, values: Any) -> None:
@@ -137,7 +136,7 @@ class Machine:
     def run(self, program: str, *, cells: tuple[int, int] | bool = False) -> MachineRun:
         """Runs a program to its halt.
 
-        cells: True, or (begin, end): keep the cells' registers of all or of these cycles; with RTL.
+        cells: True, or (begin, end): record the cells' registers in all or these cycles (RTL only).
         """
         begin, end = (0, 2**63 if cells else 0) if isinstance(cells, bool) else cells
         if not 0 <= begin <= end:
@@ -155,5 +154,5 @@ def machine_names() -> list[str]:
 
 
 def rtl_machines() -> list[str]:
-    """The machines whose RTL is built in."""
+    """The machines with built-in RTL."""
     return cast("list[str]", _triptych.rtl_machines())

@@ -11,7 +11,7 @@ from ._triptych import Value
 
 
 class Layers:
-    """Layers of one network: `seed` draws its parameters; `training` normalises by each batch."""
+    """Layers of one network. `seed` draws its parameters, `training` normalises by each batch."""
 
     def __init__(self, seed: int = 0, training: bool = True) -> None:
         self._mode = _triptych.Mode(seed, training)
@@ -46,6 +46,6 @@ class Layers:
 def segmentation_loss(logits: Value, target: Value, kind: str = "cross-entropy") -> Value:
     """The mean over pixels: cross-entropy, dice or dice-cross-entropy.
 
-    Of one class, target is f32 like the logits, 0 or 1; of more, i64 [batch, height, width].
+    For one class, target is f32 like the logits, 0 or 1. For more, i64 [batch, height, width].
     """
     return _triptych.segmentation_loss(logits, target, kind)

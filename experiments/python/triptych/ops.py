@@ -21,7 +21,7 @@ from .drawing import bars_html
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Outputs of one operator, and what it took to compute them.
+    """Outputs of one operator, with its time and counters.
 
     A result with one output has a shape, a dtype and arithmetic, like a value of a graph. One
     with several outputs is a sequence of results, which unpacks into its parts.

@@ -86,13 +86,13 @@ def from_torch(
 ) -> Graph:
     """The graph of a torch.nn.Module for inputs of the shapes of `example`, a tensor or a tuple.
 
-    Of a module in training its parameters become parameters of the graph under PyTorch's names, its
-    running statistics states: `g.train(...)` updates them, `plan.states` are what
-    `module.load_state_dict` takes. Parameters with requires_grad=False, and those that no output
-    depends on, are states that keep their values. Dropout draws from `seed`, other numbers in each
-    run. All of them are constants if the module is in evaluation (module.eval()). The
-    inputs are called as forward() calls its arguments, outputs "y" ("y0", "y1", ... of several);
-    `g.result("y")` is the value to go on with.
+    Parameters of a module in training become parameters of the graph with PyTorch's names, and running
+    statistics become states. `g.train(...)` updates them, and `module.load_state_dict` accepts
+    `plan.states`. Parameters with requires_grad=False, and those that no output depends on, are
+    states that keep their values. Dropout draws from `seed`, with new numbers in each run. All of
+    them are constants if the module is in evaluation (module.eval()). Inputs have the names of the
+    arguments of forward(). Outputs are "y", or "y0", "y1", ... if there are several. Continue with
+    `g.result("y")`.
     """
     import torch  # type: ignore[import-not-found,unused-ignore]
 

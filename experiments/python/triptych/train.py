@@ -47,7 +47,7 @@ def _bar(done: int, total: int, seconds: float, text: str, width: int = 20) -> s
 
 
 class Progress:
-    """A bar on a terminal or in a notebook; a line for each epoch everywhere."""
+    """A bar on a terminal or in a notebook, and a line for each epoch."""
 
     def __init__(self, stream: Any = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
@@ -118,15 +118,15 @@ class _Listener:
 
 
 class Trainer:
-    """A training run in a folder, which `triptych evaluate`, `run` and `train --resume` take, too.
+    """A training run in a folder that `triptych evaluate`, `run` and `train --resume` accept.
 
-    model: a preset's name ("unet-s"), or {"name": "unet-s", "classes": 4}. data: nothing, for
-    synthetic pictures; a folder with images/ and masks/; a dict, the fields `data` of a run's
-    configuration; (images, masks); triptych.data.Arrays; or a loader of batches (x, target) such as
-    PyTorch's DataLoader, whose workers load ahead. validation: (images, masks) or a loader; without
-    one a share of the images validates, and nothing of a loader. out: the run's folder; by
-    default a new one in runs/. machine: the command line's options of a machine and of ranks, such
-    as {"ranks": 4, "parallel": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
+    model: a preset's name ("unet-s"), or {"name": "unet-s", "classes": 4}. data: nothing (synthetic
+    pictures), a folder with images/ and masks/, a dict with the fields `data` of a run's
+    configuration, (images, masks), triptych.data.Arrays, or a loader of batches (x, target) such as
+    PyTorch's DataLoader. validation: (images, masks) or a loader. The default is a share of the
+    images, or none for a loader. out: the run's folder (default: a new one in runs/). machine: the
+    command line's options of a machine and of ranks, such as
+    {"ranks": 4, "parallel": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
     threads=1. Other keywords are the fields of a run's configuration: epochs, batch, learning_rate,
     seed, loss, ...
 
@@ -174,12 +174,12 @@ class Trainer:
         progress: bool = True,
         **changes: Any,
     ) -> Trainer:
-        """Resumes the run in `folder`, to the same bits as if it had never stopped.
+        """Resumes the run in `folder`, with the bits of an uninterrupted run.
 
-        A Trainer holds its folder while it lives: go on with its own train(), or `del` it before.
-        Data that was given is given again. A loader must give the same batches again for the same
-        bits. Of the configuration, the fields in MAY_CHANGE may change, those of the data as
-        data={"cache_mib": 100}. `machine` changes options of the machine.
+        A Trainer locks its folder while it exists: call its train() again, or `del` it first. Pass the
+        same data again. A loader must repeat the same batches for the same bits. The fields in
+        MAY_CHANGE of the configuration may change, those of the data as data={"cache_mib": 100}.
+        `machine` changes options of the machine.
         """
         self = cls.__new__(cls)
         _require_changeable(changes)
@@ -215,17 +215,17 @@ class Trainer:
         self._finished = False
 
     def train(self) -> Trainer:
-        """Trains until the configuration's epochs or steps are reached; returns itself.
+        """Trains until the configuration's epochs or steps are reached, and returns itself.
 
         Ctrl-C and exceptions of callbacks stop it after a step and are raised when the checkpoint is
-        saved; train() again goes on. Other threads run meanwhile.
+        saved. train() again continues. Other threads run meanwhile.
         """
         bar = [Progress()] if self.progress else []
         self._finished = self._native.train(_Listener([*bar, *self.callbacks]))
         return self
 
     def stop(self) -> None:
-        """Lets train() return after the step; from a callback or another thread."""
+        """Lets train() return after the step. Call it from a callback or another thread."""
         self._native.stop()
 
     @property
@@ -260,11 +260,11 @@ class Trainer:
 
     @property
     def weights_sha256(self) -> str:
-        """Fingerprint of all parameters: what `triptych train --json` calls by the same name."""
+        """Fingerprint of all parameters, as in `triptych train --json`."""
         return cast(str, self._native.weights_sha256())
 
     def predict(self, images: Iterable[Any]) -> list[Array]:
-        """The classes of each picture's pixels, u8 [height, width]; any size."""
+        """The classes of each picture's pixels, u8 [height, width], for any size."""
         return cast("list[Array]", self._native.predict([picture_array(i) for i in images]))
 
     def __repr__(self) -> str:
