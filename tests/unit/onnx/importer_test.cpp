@@ -264,5 +264,13 @@ TEST(OnnxImporter, dropout_draws_from_the_seed_that_is_given_and_counts_the_runs
   }));
 }
 
+TEST(OnnxImporter, indices_of_a_pooling_are_those_of_its_maxima_with_nan) {
+  Sample sample;
+  sample.input("x", {1, 1, 1, 6}).node("MaxPool", {"x"}, {"m", "y"}).output("y", test::kInt64);
+  sample.integers("kernel_shape", {1, 3}).integers("strides", {1, 3});
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(evaluated(sample, tensor({1, 1, 1, 6}, {1, kNan, 2, 3, 5, 4})), ElementsAre(1, 4));
+}
+
 }  // namespace
 }  // namespace triptych::onnx
