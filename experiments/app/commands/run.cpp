@@ -26,6 +26,7 @@
 #include "experiments/app/run_jobs.h"
 #include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/picture_files.h"
@@ -303,6 +304,7 @@ void run(const RunOptions& options, const Command& command, Context& context) {
   }
   note_sections(jobs);
   const DeviceSet machine(options.prediction.machine_for(model));
+  say_note(machines::clock_note(machine.config()));
   const InterruptGuard guard;
   Runner runner(options, machine, model, guard.interrupted());
   const auto folder = jobs.front().outputs.front().parent_path();
