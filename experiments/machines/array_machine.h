@@ -13,7 +13,7 @@ namespace triptych::machines {
 /// not.
 mmu::MachineConfig array_of(const training::ExecutionConfig& config);
 
-/// mmu::target_clock_note of the array that a run simulates; empty for other backends.
+/// mmu::target_clock_note of the simulated array. Empty for other backends.
 std::string clock_note(const training::ExecutionConfig& config);
 
 }  // namespace triptych::machines

@@ -33,7 +33,7 @@ MACHINES = ("cpu", "cuda-emulated", "systolic")
 RELATIVE, SMALLEST = 3e-6, 1.2e-38
 LARGEST = float(np.finfo(np.float32).max)
 
-#: Functions whose gradient is exact even where x dy is beyond the largest float32.
+#: Functions with an exact gradient, also where x dy exceeds the largest float32.
 OVERFLOWING = ("Elu", "Elu 0.3", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Gelu", "Gelu tanh", "Relu")
 
 #: PyTorch's functions of the same operators, in float64. Softplus is linear above 20 there, as it is within float32.
@@ -126,7 +126,7 @@ class Functions(Campaign):
         if name == "Sign":
             return
         x = np.where(np.isfinite(x), x, np.float32(0.75))
-        most = 1.4 if name in OVERFLOWING else 1  # x dy is a float32 for the others
+        most = 1.4 if name in OVERFLOWING else 1  # the others need a finite x dy
         dy = np.linspace(0.5, most, y64.size, dtype=np.float32).reshape(y64.shape)
         weight = onnx_files.tensor("w", x.shape, x.ravel().tolist())
         path = self.write([onnx_files.node(op, ["w", *extra], ["y"], *words)], [], out, [*constants, weight])
@@ -156,7 +156,7 @@ class Functions(Campaign):
         self.require(worst(given.grad.numpy(), want, absolute + 1e-9), f"PyTorch, the gradient of {name} at {x.ravel()}")
 
     def overflowing(self):
-        """Functions whose gradient is finite at every magnitude, for a dy with which x dy overflows."""
+        """Gradients at every magnitude, with a dy for which x dy overflows."""
         x = np.array([sign * m for m in MAGNITUDES for sign in (-1, 1)], np.float32)
         for name in OVERFLOWING:
             op, attributes, f, slope, absolute = FUNCTIONS[name]

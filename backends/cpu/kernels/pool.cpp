@@ -63,7 +63,7 @@ bool is_two_by_two(const Window& w) {
   return true;
 }
 
-/// Index of the maximum of each window (MaxPoolGradient's rule); visit(output, index).
+/// Calls visit(output, index) with the maximum of each window, by MaxPoolGradient's rule.
 template <class T, class Visitor>
 void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
   using C = ComputeType<T>;

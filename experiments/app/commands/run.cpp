@@ -172,7 +172,7 @@ class Runner {
     return time;
   }
 
-  /// All sections of the stack, into one file of each kind; nothing when one of them fails.
+  /// Writes all sections of the stack to one file of each kind, or no file if one of them fails.
   std::optional<Duration> stack(const Job& job, PictureFile& file, OwnFiles& own) {
     return or_note(job, [&] {
       training::StackedPrediction stacked(targets_of(job), model_.config, file, options_.files,

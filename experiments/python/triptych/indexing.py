@@ -23,7 +23,7 @@ def _is_bool(key: Any) -> bool:
 
 
 def _expanded(keys: tuple[Any, ...], rank: int) -> list[Any]:
-    """The keys with slices in place of "..." and of what is left out; one for each axis, and None."""
+    """One key for each axis, and each None. Full slices replace "..." and missing keys."""
     dots = [i for i, key in enumerate(keys) if key is Ellipsis]
     given = sum(key is not None and key is not Ellipsis for key in keys)
     if len(dots) > 1:

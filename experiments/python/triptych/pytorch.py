@@ -44,8 +44,8 @@ def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str,
 
 @contextlib.contextmanager
 def _plain_attention(module: Any) -> Iterator[None]:
-    """MultiheadAttention by single operators. Without weights as a result it is one operator in later
-    versions of PyTorch, whose dropout is lost in the export."""
+    """Computes MultiheadAttention by single operators. Later versions of PyTorch have one operator for
+    it if nobody asks for the weights, and their exporter loses its dropout."""
     import torch
 
     def plain(forward: Any) -> Any:
