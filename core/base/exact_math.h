@@ -42,14 +42,10 @@ TRIPTYCH_ALWAYS_INLINE double select_wide(bool condition, double a, double b) {
 /// another on each processor.
 TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
 
-/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero; a NaN stays what it is. By bits:
-/// ptxas turns a choice by a comparison with 0 into a maximum, which keeps subnormals and changes
-/// a NaN's bits.
-TRIPTYCH_ALWAYS_INLINE float relu(float x) {
-  const std::uint32_t bits = bits_of(x);
-  const bool positive = static_cast<std::int32_t>(bits) >= 0x00800000;  // +inf and +NaN, too
-  return select(positive | (bits > 0xFF800000u), x, 0.0F);
-}
+/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero; a NaN stays what it is. The
+/// comparison is not with 0, because ptxas makes a maximum of such a choice. A maximum keeps
+/// subnormals and changes the bits of a NaN.
+TRIPTYCH_ALWAYS_INLINE float relu(float x) { return select(x < kMinNormal, 0.0F, x); }
 
 /// x, but a zero of its sign for a subnormal.
 TRIPTYCH_ALWAYS_INLINE float flushed(float x) {

@@ -63,6 +63,13 @@ TRIPTYCH_HOST_DEVICE constexpr bool ties(T a, T b) {
   return a == b || (is_nan(a) && is_nan(b));
 }
 
+/// The order of maxima, where `b` is the largest so far: a NaN replaces everything, so that the
+/// last one of a sequence remains, as in PyTorch's pooling.
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr bool outranks(T a, T b) {
+  return (a > b) | is_nan(a);
+}
+
 /// `condition ? a : b`, which keeps a subnormal: g++ would compile the conditional of floats to an
 /// instruction that flushes it.
 template <class T>
@@ -96,7 +103,7 @@ struct MaxOf {
   static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
   TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return chosen((b > a) | is_nan(b), b, a);
+    return chosen(outranks(b, a), b, a);
   }
 };
 

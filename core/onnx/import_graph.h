@@ -36,6 +36,8 @@ class ImportGraph final : public OpEmitter {
   void begin_node(std::string name) { node_ = std::move(name); }
   /// Lets dropout draw from `seed`.
   void draw_from(std::int64_t seed) { seed_ = seed; }
+  /// Whether draw_from was called: the file is one of a network in training.
+  bool draws() const { return seed_.has_value(); }
   /// y and mask of a dropout of x in training, f32, each with random numbers of its own. Throws
   /// UnsupportedError without draw_from.
   std::vector<ValueId> dropout(ValueId x, double ratio);

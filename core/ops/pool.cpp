@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/reduction.h"
 #include "core/ops/reduce.h"
 #include "core/ops/sharding.h"
 
@@ -62,13 +63,13 @@ void for_each_pooled(const Shape& x, const Window& window, Visitor&& visit) {
   }
 }
 
-/// Per output of a max pooling, the index in x of the first largest element of its window.
+/// Per output of a max pooling, the index in x of the element that the window's maximum is.
 std::vector<std::size_t> arg_max(const RefTensor& x, const Window& window) {
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   const auto outputs = pooled(x.spec, window).shape.elements();
   std::vector<std::size_t> best(static_cast<std::size_t>(outputs), none);
   for_each_pooled(x.spec.shape, window, [&](auto yi, auto xi) {
-    if (best[yi] == none || x.values[xi] > x.values[best[yi]]) best[yi] = xi;
+    if (best[yi] == none || outranks(x.values[xi], x.values[best[yi]])) best[yi] = xi;
   });
   return best;
 }

@@ -7,12 +7,12 @@
 
 namespace triptych {
 
-/// y[n, c, p] = max over the window of x; padding never wins. x: [N, C, (H,) W]. Any dtype but
-/// bool.
+/// y[n, c, p] = max over the window of x, or NaN if any is NaN; padding never wins. x: [N, C, (H,)
+/// W]. Any dtype but bool.
 struct MaxPool : OpOf<MaxPool>, WindowAttributes {
   static constexpr std::string_view kName = "MaxPool";
   static constexpr std::string_view kSummary =
-      "y[n, c, p] = max over the window at p of x[n, c, .]";
+      "y[n, c, p] = max over the window at p of x[n, c, .], or NaN if any is NaN";
   bool ceil_mode = false;
 
   static void visit(auto& self, auto& visitor) {
@@ -28,12 +28,13 @@ struct MaxPool : OpOf<MaxPool>, WindowAttributes {
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
-/// dx of MaxPool from (x, dy): each dy goes to the first largest element (row-major) of its window.
-/// Overlapping windows add in ascending output order. f32.
+/// dx of MaxPool from (x, dy): each dy goes to the first largest element (row-major) of its window,
+/// or to its last NaN, as in PyTorch. Overlapping windows add in ascending output order. f32.
 struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
   static constexpr std::string_view kName = "MaxPoolGradient";
   static constexpr std::string_view kSummary =
-      "dx[n, c, argmax of the window at p] += dy[n, c, p], the first of equal elements";
+      "dx[n, c, argmax of the window at p] += dy[n, c, p], the first of equal elements or the last "
+      "NaN";
   bool ceil_mode = false;
 
   static void visit(auto& self, auto& visitor) {

@@ -35,9 +35,9 @@ constexpr std::array kEntries = {
     Entry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
     Entry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
     Entry{Max, "ReduceMax", "y = largest x over `axes`, or NaN if any is NaN", -kInfinity,
-          [](double total, double x) { return x > total || std::isnan(x) ? x : total; }},
+          [](double total, double x) { return outranks(x, total) ? x : total; }},
     Entry{Min, "ReduceMin", "y = smallest x over `axes`, or NaN if any is NaN", kInfinity,
-          [](double total, double x) { return x < total || std::isnan(x) ? x : total; }}};
+          [](double total, double x) { return x < total || is_nan(x) ? x : total; }}};
 
 constexpr std::array kKinds = {Sum, Mean, Max, Min};
 

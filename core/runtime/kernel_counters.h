@@ -1,6 +1,6 @@
-// Counts of a device that looks on while its kernels run: what they asked of its memories,
-// counted as a GPU's profiler counts it, by place in the source. A request is one instruction of
-// one warp of 32 lanes: the n-th time that its lanes come to a place.
+// Counts of a device that observes its kernels: their accesses to memory by place in the source, as
+// a GPU's profiler counts them. A request is one instruction of a warp of 32 lanes in lockstep: an
+// access by the lanes that are active there together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -51,7 +51,7 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
   }
   result["host"] = measure::host_json(row.host);
   result["plan_memory_mib"] = row.plan_bytes / 1048576;
-  result["peak_memory_mib"] = measure::peak_memory_mib();
+  result["peak_memory_mib"] = row.peak_memory_mib;
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
     result["layers"].push_back({{"node", row.layer_work[i].first},
                                 {"kernel", row.layers[i].kernel},
@@ -187,9 +187,10 @@ void print_ladder(const std::vector<BenchRow>& rows) {
 
 void print_times(const std::vector<BenchRow>& rows) {
   const bool has_peak = any_has_peak(rows);
-  std::vector<std::string> header = {"name", "batch", "threads",  "median",  "min",
-                                     "max",  "runs",  "images/s", "GFLOP/s", "plan"};
-  if (has_peak) header.insert(header.end() - 1, "% of peak");
+  std::vector<std::string> header = {"name", "batch", "threads",  "median", "min",
+                                     "max",  "runs",  "images/s", "GFLOP/s"};
+  if (has_peak) header.emplace_back("% of peak");
+  header.insert(header.end(), {"plan", "process"});
   page::TextTable table(header);
   for (const auto& row : rows) {
     std::vector<std::string> cells = {
@@ -201,9 +202,10 @@ void print_times(const std::vector<BenchRow>& rows) {
         page::format_seconds(row.time.max),
         fmt::format("{}", row.time.samples),
         fmt::format("{:.1f}", static_cast<double>(row.batch) / row.time.median),
-        fmt::format("{:.1f}", flops_per_second(row) * 1e-9),
-        page::format_bytes(row.plan_bytes)};
-    if (has_peak) cells.insert(cells.end() - 1, percent_of(row.peak, row));
+        fmt::format("{:.1f}", flops_per_second(row) * 1e-9)};
+    if (has_peak) cells.push_back(percent_of(row.peak, row));
+    cells.push_back(page::format_bytes(row.plan_bytes));
+    cells.push_back(fmt::format("{:.0f} MiB", row.peak_memory_mib));
     table.add(std::move(cells));
   }
   table.print();
@@ -269,7 +271,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   print_text(
       "{} on {}; times are {}; FLOP by direct counting; peak memory of the process {:.0f} MiB\n",
       header.contract, header.backend, rows.empty() ? "" : to_string(rows.front().kind),
-      measure::peak_memory_mib());
+      rows.empty() ? measure::peak_memory_mib() : rows.back().peak_memory_mib);
   if (header.ladder) {
     print_ladder(rows);
   } else {

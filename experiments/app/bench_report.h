@@ -32,6 +32,7 @@ struct BenchRow {
   TimeKind kind = TimeKind::Measured;
   double flops = 0;
   double plan_bytes = 0;
+  double peak_memory_mib = 0;  ///< of the process, up to the end of this row
   std::optional<double> roof;  ///< FLOP/s that the device can reach at most (modelled), if it tells
   std::optional<double> peak;  ///< FLOP/s of the processors' multiply-adds (measured), if it tells
   std::vector<LevelTraffic> traffic;  ///< of the only node's kernel, if it is modelled

@@ -26,7 +26,7 @@ using training::PredictionFile;
 namespace {
 
 /// The sections of the images, or with `stack` each stack as a whole. A broken file counts as one
-/// section; its turn reports the problem.
+/// section, which reports the problem later.
 std::vector<Job> jobs_for(const std::vector<fs::path>& inputs, bool stack) {
   std::vector<Job> jobs;
   for (const auto& input : inputs) {
@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 12> kOtherFiles = {".jpg",  ".jpeg", ".bm
                                                           ".webp", ".jp2",  ".npy", ".npz",
                                                           ".pdf",  ".svg",  ".csv", ".json"};
 
-/// Where the files of `job` go: into the folder `out`, or beside the file that it names.
+/// Paths of the files of `job`: in the folder `out`, or beside the file `out`.
 std::vector<fs::path> outputs_of(const Job& job, const fs::path& out, bool names_file,
                                  const std::vector<PredictionFile>& kinds, PictureFormat format) {
   const auto input_stem = job.input.stem().string();

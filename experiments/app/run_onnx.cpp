@@ -13,6 +13,7 @@
 #include "core/io/own_files.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/output.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 
@@ -72,6 +73,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   auto imported = onnx::import_model(model, import_options);
   if (machine.contract == Contract::Int8) measure::require_integer_products(imported.graph);
   auto graph = optimize(std::move(imported.graph), {.inference = true});
+  say_note(machines::clock_note(machine));
   const DeviceSet devices(machine);
   StateStore states(devices.device());
   auto plan = make_plan(std::move(graph), devices.devices(), devices.plan_options());

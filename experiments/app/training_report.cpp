@@ -18,7 +18,6 @@
 #include "experiments/measure/statistics.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/best_epoch.h"
-#include "systolic/driver/machines.h"
 
 namespace triptych::app {
 
@@ -213,9 +212,7 @@ void say_opening(const DeviceSet& machine, TrainingRun& run) {
       run.trainer().parameter_count(), run.total_steps(), config.training.batch,
       machine.config().backend, to_string(machine.config().contract)));
   say_memory(run.trainer().plan());
-  if (machine.config().backend != "systolic") return;
-  const auto clock = mmu::target_clock_note(machines::array_of(machine.config()));
-  if (!clock.empty()) say_note(clock);
+  say_note(machines::clock_note(machine.config()));
 }
 
 void say_best(const TrainingRun& run) {

@@ -17,4 +17,8 @@ mmu::MachineConfig array_of(const training::ExecutionConfig& config) {
   }
 }
 
+std::string clock_note(const training::ExecutionConfig& config) {
+  return config.backend == "systolic" ? mmu::target_clock_note(array_of(config)) : std::string();
+}
+
 }  // namespace triptych::machines

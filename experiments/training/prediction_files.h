@@ -41,7 +41,7 @@ struct PredictionFileOptions {
   MaskValues values = MaskValues::Levels;
   Objects objects = Objects::Components;
   float seed = 0.9F;  ///< of the watershed
-  /// Classes whose objects are numbered; empty: all but class 0.
+  /// Classes with numbered objects. If empty, all but class 0.
   std::vector<std::int64_t> object_classes = {};
   PictureNotes notes = {};  ///< on the input, which TIFF files carry on
 };

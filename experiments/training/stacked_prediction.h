@@ -29,7 +29,7 @@ class StackedPrediction {
     PredictionTarget target;
     OwnFiles::Draft file;
     std::unique_ptr<TiffPages> pages;
-    int bits = 0;  ///< of the pages so far; 0: there are none
+    int bits = 0;  ///< per sample of the pages so far, or 0
   };
 
   PictureNotes first_notes(const Picture& page, std::int64_t pages_of_section) const;

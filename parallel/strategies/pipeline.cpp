@@ -199,7 +199,12 @@ class Stage {
     auto& values = micro_[static_cast<std::size_t>(m)];
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node.outputs[i]] = outputs[i];
     // The next micro-batch updates what this one has updated.
-    for (const auto& update : node.updates()) states_[update.before] = values.at(update.after);
+    for (const auto& update : node.updates()) {
+      const auto known = updated_.find(update.before);
+      const auto state = known == updated_.end() ? update.before : known->second;
+      updated_[update.after] = state;
+      states_[state] = values.at(update.after);
+    }
     return outputs;
   }
 
@@ -382,6 +387,7 @@ class Stage {
   TrainingGraph own_;
   std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
   std::map<ValueId, ValueId> states_;              // as last updated
+  std::map<ValueId, ValueId> updated_;             // the state that a value is an update of
   std::map<ValueId, ValueId> leaves_;              // constants and inputs without rows
   std::map<ValueId, std::vector<PartialSum>> sums_;
   /// Running statistics: what stays of them in this step, momentum times the value before it.

@@ -65,7 +65,7 @@ class StagePlaces {
     Traffic traffic;
   };
 
-  /// `training` must outlive it.
+  /// `training` must outlive it. Throws UnsupportedError where two nodes update one state in turn.
   StagePlaces(const TrainingGraph& training, const PipelineOptions& options);
 
   /// The stage of a forward or backward node.
@@ -86,6 +86,7 @@ class StagePlaces {
   bool of_batch_alone(const Node& node) const { return of_batch_.contains(node.outputs.front()); }
 
  private:
+  void require_separate_updates(const PipelineOptions& options) const;
   void find_states();
   void find_traffic();
   void find_sums();

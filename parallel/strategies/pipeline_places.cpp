@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of values, and what crosses between them.
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "parallel/strategies/pipeline.h"
 
 namespace triptych::parallel {
@@ -21,11 +24,30 @@ StagePlaces::StagePlaces(const TrainingGraph& training, const PipelineOptions& o
       graph_(training.graph),
       anatomy_(training),
       forward_(cut_stages(training, options)) {
+  require_separate_updates(options);
   for (const auto& name : training.share_means)
     means_.insert(graph_.value(graph_.find(name)).producer);
   find_states();
   find_traffic();
   if (options.micro_batches > 1) find_sums();
+}
+
+/// Independent of the cut, which follows measured times.
+void StagePlaces::require_separate_updates(const PipelineOptions& options) const {
+  if (options.stages == 1 && !options.tree) return;
+  for (const auto& node : graph_.nodes()) {
+    for (const auto& update : node.updates()) {
+      const auto& before = graph_.value(update.before);
+      if (before.kind == ValueKind::State) continue;
+      throw UnsupportedError(fmt::format(
+          "the nodes \"{}\" and \"{}\" update the same state, as a batch normalisation does that "
+          "is "
+          "applied twice, and {}; or give each node its own state",
+          graph_.node(before.producer).name, node.name,
+          options.stages == 1 ? "the order shard-tree sums each state once: choose another order"
+                              : "a pipeline's stages cannot: use the strategy dp"));
+    }
+  }
 }
 
 void StagePlaces::find_states() {

@@ -45,6 +45,10 @@ def gelu_slope(x):
     return 0.5 * (1 + erf(x / math.sqrt(2))) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
+def mish(x):
+    return np.where(np.isneginf(x), -0.0, x * np.tanh(softplus(x)))
+
+
 def mish_slope(x):
     t = np.tanh(softplus(x))
     return t + x * (1 - t * t) * sigmoid(x)
@@ -74,7 +78,7 @@ FUNCTIONS = {
              lambda x: np.where(x > 0, 1, exp_below(x / 2)), 0),
     "Softplus": ("Softplus", {}, softplus, sigmoid, 0),
     "Softsign": ("Softsign", {}, lambda x: x / (1 + np.abs(x)), lambda x: 1 / (1 + np.abs(x)) ** 2, 0),
-    "Mish": ("Mish", {}, lambda x: x * np.tanh(softplus(x)), mish_slope, 4e-7),
+    "Mish": ("Mish", {}, mish, mish_slope, 4e-7),
     "Gelu": ("Gelu", {}, lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))), gelu_slope, 1e-6),
     "Gelu tanh": ("Gelu", {"approximate": "tanh"}, gelu_tanh, gelu_tanh_slope, 1e-6),
     "Sigmoid": ("Sigmoid", {}, sigmoid, lambda x: sigmoid(x) * sigmoid(-x), 2e-7),

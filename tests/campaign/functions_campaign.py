@@ -33,6 +33,9 @@ MACHINES = ("cpu", "cuda-emulated", "systolic")
 RELATIVE, SMALLEST = 3e-6, 1.2e-38
 LARGEST = float(np.finfo(np.float32).max)
 
+#: Functions with an exact gradient, also where x dy exceeds the largest float32.
+OVERFLOWING = ("Elu", "Elu 0.3", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Gelu", "Gelu tanh", "Relu")
+
 #: PyTorch's functions of the same operators, in float64. Softplus is linear above 20 there, as it is within float32.
 THEIRS = {} if torch is None else {
     "Elu": torch.nn.functional.elu, "Selu": torch.nn.functional.selu, "Celu": lambda x: torch.nn.functional.celu(x, 2.0),
@@ -70,6 +73,8 @@ class Functions(Campaign):
     def attempt(self, draw, number):
         kinds = [self.function, self.function, self.reduction, self.power, self.whole_power, self.index, self.chosen]
         kinds[number % len(kinds)](draw)
+        if number % 60 == 0:
+            self.overflowing()
         self.runs += 1
 
     def values(self, draw, shape, special=True, most=math.inf, least=0.0):
@@ -121,7 +126,8 @@ class Functions(Campaign):
         if name == "Sign":
             return
         x = np.where(np.isfinite(x), x, np.float32(0.75))
-        dy = np.linspace(0.5, 1, y64.size, dtype=np.float32).reshape(y64.shape)  # x dy is a float32, too
+        most = 1.4 if name in OVERFLOWING else 1  # the others need a finite x dy
+        dy = np.linspace(0.5, most, y64.size, dtype=np.float32).reshape(y64.shape)
         weight = onnx_files.tensor("w", x.shape, x.ravel().tolist())
         path = self.write([onnx_files.node(op, ["w", *extra], ["y"], *words)], [], out, [*constants, weight])
         want = dy * slope(x.astype(np.float64))
@@ -148,6 +154,13 @@ class Functions(Campaign):
         given = torch.tensor(x.astype(np.float64), requires_grad=True)
         (THEIRS[name](given) * torch.tensor(dy)).sum().backward()
         self.require(worst(given.grad.numpy(), want, absolute + 1e-9), f"PyTorch, the gradient of {name} at {x.ravel()}")
+
+    def overflowing(self):
+        """Gradients at every magnitude, with a dy for which x dy overflows."""
+        x = np.array([sign * m for m in MAGNITUDES for sign in (-1, 1)], np.float32)
+        for name in OVERFLOWING:
+            op, attributes, f, slope, absolute = FUNCTIONS[name]
+            self.judge_node(name, op, attributes, x, f, slope, absolute)
 
     # One method for each kind of trial.
 

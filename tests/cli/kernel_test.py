@@ -119,6 +119,41 @@ class Kernel(ProgramTest):
         self.expect_error(2, "kernel", "build", "none.cu", says=["no kernel", "__global__"])
         self.expect_error(2, "kernel", "build", "absent.cu", says=["absent.cu"])
 
+    def test_barriers_skip_threads_that_have_ended_when_asked(self):
+        self.write("early.cu", "__global__ void early(const float* x, float* y, int n) {\n"
+                               "  __shared__ float tile[64];\n  const int t = threadIdx.x;\n"
+                               "  if (t >= n) return;\n  tile[t] = x[t];\n  __syncthreads();\n"
+                               "  y[t] = tile[n - 1 - t];\n}\n")
+        command = ["kernel", "run", "early.cu", "f32:64=count", "f32:64=0", "40", "--block", "64"]
+        refused = self.run_program(*command)
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        for part in ("early.cu:6", "with --skip-ended barriers wait only for threads that have not ended"):
+            self.assertIn(part, refused.stdout)
+        for confined in ([], ["--confine"]):
+            text = self.succeed(*command, "--skip-ended", *confined).stdout
+            for part in ("no fault was found", "warning: ", "early.cu:6", "39 38 37"):
+                self.assertIn(part, text)
+            self.assertNotIn("nothing wrong", text)
+        result = self.document(*command, "--skip-ended")["results"][0]
+        self.assertEqual((len(result["findings"]), len(result["warnings"])), (0, 1))
+
+    def test_occupancy_without_registers_is_an_upper_bound(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        text = self.succeed(*self.scale()).stdout
+        row = next(line for line in text.splitlines() if "unknown" in line)
+        self.assertRegex(row, r"unknown +at most 64/64")
+
+    def test_the_corrected_kernel_of_lab_6_loads_as_a_warp_in_lockstep(self):
+        """By hand: 32 neighbouring floats of a row of 40 in 4 or 5 sectors, less at the borders."""
+        source = SOURCE / "tests" / "labs" / "solutions" / "6-cuda" / "conv.cu"
+        command = ["kernel", "run", source, "--kernel", "naive", "f32:3x16x40=random",
+                   "f32:2x3x3x3=random", "f32:2x16x40=0", *"3 2 16 40".split(), "--grid", "2,2,2", "--block", "32,8"]
+        handout = (SOURCE / "experiments/labs/handouts/6-cuda/README.md").read_text()
+        self.assertIn(" ".join(map(str, command[3:])), handout)
+        load = self.document(*command)["results"][0]["counters"]["global"]["load"]
+        self.assertEqual(load["sectors"], 6348)
+        self.assertLessEqual(load["sectors"], 4 * load["requests"])
+
     def test_arguments_that_do_not_fit_are_named(self):
         self.succeed("kernel", "build", "scale.cu", "--out", "scale.so")
         run = ["kernel", "run", "scale.so"]

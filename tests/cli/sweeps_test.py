@@ -75,6 +75,17 @@ class BatchSweep(ProgramTest):
             self.assertEqual(point["transfers"]["bytes_in"], point["batch"] * 4 * 4 * 64)
         self.expect_error(2, *CONV, "--backends", "cpu", "--device", "abacus", says="abacus")
 
+    def test_planned_memory_stands_beside_the_peak_of_the_process(self):
+        command = ["bench", "conv", "--shape", "8,8,64,64", "--batch", "1,4", "--repeats", "1", "--threads", "1"]
+        header, _, *rows = self.succeed(*command).stdout.splitlines()[1:5]
+        self.assertRegex(header, r"plan +process$")
+        for row in rows:
+            self.assertRegex(row, r"[KM]iB +[1-9]\d* MiB$")
+        results = self.document(*command)["results"]
+        for row in results:
+            self.assertGreater(row["peak_memory_mib"], row["plan_memory_mib"])
+        self.assertLessEqual(results[0]["peak_memory_mib"], results[1]["peak_memory_mib"])
+
     def test_a_layer_of_a_model_is_its_shape(self):
         row = self.document("bench", "conv", "--layer", "unet-s:down2.conv0", "--repeats", "1")
         self.assertEqual(row["results"][0]["name"], "conv/8>16@32x32k3")

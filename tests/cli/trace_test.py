@@ -37,6 +37,16 @@ class Timeline(ProgramTest):
                 self.assertLessEqual(event["ts"] + event["dur"], end * (1 + 1e-9))
 
 
+    def test_times_at_a_target_clock_are_labelled(self):
+        for machine, target in (("mmu4", True), ("mmu16-45nm", False)):
+            array = ["--backend", "systolic", "--contract", "bf16", "--machine", machine]
+            traced = self.succeed("trace", *TINY, *array, "--json")
+            benched = self.succeed("bench", "conv", "--shape", "1,4,8,8", "--repeats", "1", "--backends", "cpu,systolic",
+                                   *array[2:])
+            for result in (traced, benched):
+                self.assertEqual(f"times of {machine} rest on a target clock" in result.stderr, target, result.stderr)
+            self.assertEqual(json.loads(traced.stdout)["results"][0]["target_clock"], target)
+
     def test_ranks_compute_and_communicate_beside_one_another(self):
         def lanes(*extra):
             events = self.events(*TINY, "--mode", "train", "--batch", "4", "--threads", "1", "--ranks", "2",

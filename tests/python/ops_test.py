@@ -289,3 +289,64 @@ def test_results_are_used_as_values_of_a_graph_are():
         len(got)
     assert (ops.neg(x) == -x).value.all() and (np.float32(2) * ops.neg(x)).shape == (2, 2)
     assert bool(ops.reduce_sum(x, keepdims=False) > 9) and ops.add(np.int64([1]), 2).dtype == "i64"
+
+
+KEYS = [
+    np.s_[1],
+    np.s_[-1],
+    np.s_[:, 2],
+    np.s_[1:],
+    np.s_[..., ::-1],
+    np.s_[:, ::-2, 0],
+    np.s_[1, 2, 0],
+    np.s_[...],
+    np.s_[:, None, 1:3],
+    np.s_[None, ..., -1],
+    np.s_[5:],
+    np.s_[:, 3:1:-1],
+    np.s_[:, [3, 0, 0]],
+    np.s_[1:, ..., np.array([[1, 0], [0, 1]])],
+    np.s_[np.int64(0)],
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indices_are_those_of_numpy(key):
+    x = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
+    traced = triptych.function((3, 4, 2))(lambda x: x[key]).plan().run(x=x)["y0"]
+    eager = ops.relu(x)[key].value
+    assert traced.shape == x[key].shape and eager.shape == x[key].shape
+    np.testing.assert_array_equal(traced, x[key])
+    np.testing.assert_array_equal(eager, x[key])
+
+
+def test_values_have_a_transpose_and_a_gradient_through_indices():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(triptych.function((2, 3))(lambda x: x.T[1:]).plan().run(x=x)["y0"], x.T[1:])
+    np.testing.assert_array_equal(ops.relu(x).T.value, x.T)
+    g = triptych.Graph()
+    w = g.parameter("w", x)
+    plan = g.train(ops.reduce_sum(w[:, [2, 2]] * 3 + w[:1, 0], keepdims=False), "sgd").plan()
+    plan.run(learning_rate=1.0)
+    np.testing.assert_array_equal(plan.states["w"], x - np.float32([[4, 0, 6], [0, 0, 6]]))
+
+
+def test_other_indices_are_refused_with_the_remedy():
+    x = triptych.Graph().input("x", (3, 4))
+    index = triptych.Graph().input("i", (2,), "i64")
+    for key, error, text in [
+        (x > 0, TypeError, "ops.where"),
+        (True, TypeError, "ops.where"),
+        ("a", TypeError, "use integers, slices"),
+        (1.5, TypeError, "use integers, slices"),
+        (([0], [1]), TypeError, "ops.gather after a reshape"),
+        ((0, index), TypeError, "alone or with slices"),
+        ((0, 1, 2), IndexError, "too many indices"),
+        ((..., ...), IndexError, "one ..."),
+        (3, IndexError, "axis 0 of size 3"),
+        ((0, -5), IndexError, "axis 1 of size 4"),
+    ]:
+        with pytest.raises(error, match=re.escape(text)):
+            x[key]
+    with pytest.raises(TypeError, match="ops.split"):
+        first, *rest = x

@@ -109,8 +109,20 @@ def steps_of(net, x, count):
     y = g.result("y")
     loss = triptych.ops.reduce_mean(y * y, keepdims=False)
     plan = g.train(loss, "sgd").plan("cpu")
-    losses = [plan.run(x=x, learning_rate=0.05)["loss"].item() for _ in range(count)]
+    inputs = {g.inputs[0][0]: x, "learning_rate": 0.05}
+    losses = [plan.run(**inputs)["loss"].item() for _ in range(count)]
     return losses, plan.states
+
+
+def trained_by_pytorch(net, x, count):
+    optimizer, losses = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.05), []
+    for _ in range(count):
+        loss = (net(x) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
 
 
 def test_frozen_and_unused_parameters_stay_and_the_rest_is_trained_as_by_pytorch():
@@ -119,14 +131,7 @@ def test_frozen_and_unused_parameters_stay_and_the_rest_is_trained_as_by_pytorch
     before = {name: value.clone() for name, value in net.state_dict().items()}
     losses, states = steps_of(net, x, 5)
     assert set(before) <= set(states)  # load_state_dict takes them
-    optimizer, expected = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.05), []
-    for _ in range(5):
-        loss = (net(x) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        expected.append(loss.item())
-    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    np.testing.assert_allclose(losses, trained_by_pytorch(net, x, 5), rtol=1e-4)
     for name, value in net.state_dict().items():
         np.testing.assert_allclose(states[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
         kept = name.startswith(("first", "aux"))
@@ -147,6 +152,23 @@ def test_dropout_draws_in_training_and_other_numbers_in_each_run():
     mean = np.mean([plan.run(x=x)["y"] for _ in range(2000)], axis=0)
     net.eval()
     np.testing.assert_allclose(mean, net(x).detach(), atol=0.1)
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_first": True, "activation": "gelu"}, {"norm_first": True}])
+def test_transformer_layers_are_trained_as_by_pytorch(options):
+    torch.manual_seed(2)
+    net, x = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, **options), torch.randn(5, 3, 8)
+    losses, states = steps_of(net, x, 4)
+    np.testing.assert_allclose(losses, trained_by_pytorch(net, x, 4), rtol=1e-5)
+    for name, value in net.state_dict().items():
+        np.testing.assert_allclose(states[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_transformer_layers_drop_in_attention_too():
+    net, x = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.25), torch.randn(5, 3, 8)
+    graph = triptych.from_torch(net, x)
+    assert sum(node["op"] == "Dropout" for node in graph.nodes) == 4
+    assert "forward" not in vars(net.self_attn)
 
 
 def test_what_pytorch_cannot_export_is_a_sentence():

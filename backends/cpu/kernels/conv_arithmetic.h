@@ -33,11 +33,11 @@ class FloatFinish {
   template <class Body>
   [[gnu::always_inline]] void with(std::int64_t channel, const Body& body) const {
     const float bias = bias_ == nullptr ? 0 : bias_[channel];
-    const auto cut = [](float sum) { return sum <= 0 ? 0.0F : sum; };
     if (bias_ == nullptr) {
-      relu_ ? body([=](float sum) { return cut(sum); }) : body([](float sum) { return sum; });
+      relu_ ? body([](float sum) { return exact::relu(sum); })
+            : body([](float sum) { return sum; });
     } else if (relu_) {
-      body([=](float sum) { return cut(exact::canonical(sum + bias)); });
+      body([=](float sum) { return exact::relu(exact::canonical(sum + bias)); });
     } else {
       body([=](float sum) { return exact::canonical(sum + bias); });
     }

@@ -12,6 +12,7 @@
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/window_plane.h"
 #include "core/base/exact_math.h"
+#include "core/base/reduction.h"
 
 namespace triptych::cpu {
 namespace {
@@ -62,7 +63,7 @@ bool is_two_by_two(const Window& w) {
   return true;
 }
 
-/// Index of the first largest element of each window, row-major; visit(output, index).
+/// Calls visit(output, index) with the maximum of each window, by MaxPoolGradient's rule.
 template <class T, class Visitor>
 void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
   using C = ComputeType<T>;
@@ -72,21 +73,16 @@ void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
       if (current >= 0) visit(current, best);
       current = output;
       best = input;
-    } else if (static_cast<C>(x[input]) > static_cast<C>(x[best])) {
+    } else if (outranks(static_cast<C>(x[input]), static_cast<C>(x[best]))) {
       best = input;
     }
   });
   if (current >= 0) visit(current, best);
 }
 
-/// The larger of two numbers without a branch.
-[[gnu::always_inline]] inline float larger(float a, float b) { return exact::larger(a, b); }
-[[gnu::always_inline]] inline std::int8_t larger(std::int8_t a, std::int8_t b) {
-  return std::max(a, b);
-}
-
 template <class T>
 void max_two_by_two(const Window& w, const T* x, T* y) {
+  constexpr MaxOf<T> largest;
   const auto in = w.in[1], rows = w.out[0], columns = w.out[1];
   simd([=] {
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -94,9 +90,9 @@ void max_two_by_two(const Window& w, const T* x, T* y) {
       auto* target = y + row * columns;
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < columns; ++i) {
-        const T upper = larger(top[2 * i + 1], top[2 * i]);
-        const T left = larger(bottom[2 * i], upper);
-        target[i] = larger(bottom[2 * i + 1], left);
+        const T upper = largest(top[2 * i], top[2 * i + 1]);
+        const T left = largest(upper, bottom[2 * i]);
+        target[i] = largest(left, bottom[2 * i + 1]);
       }
     }
   });
@@ -163,7 +159,7 @@ std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device& devic
   });
 }
 
-/// dy goes to the first largest of the four; the first of +0 + dy, so that no -0 is written.
+/// dy goes to the maximum of the four as +0 + dy, so that no -0 is written.
 void max_gradient_two_by_two(const Window& w, const float* x, const float* dy, float* dx) {
   const auto in = w.in[1], rows = w.out[0], columns = w.out[1];
   simd([=] {
@@ -173,10 +169,10 @@ void max_gradient_two_by_two(const Window& w, const float* x, const float* dy, f
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < columns; ++i) {
         const float a = top[2 * i], b = top[2 * i + 1], c = bottom[2 * i], d = bottom[2 * i + 1];
-        const bool second = b > a;
+        const bool second = outranks(b, a);
         const float upper = exact::select(second, b, a);
-        const bool third = c > upper;
-        const bool fourth = d > exact::select(third, c, upper);
+        const bool third = outranks(c, upper);
+        const bool fourth = outranks(d, exact::select(third, c, upper));
         const float g = exact::canonical(0.0F + dys[i]);
         dtop[2 * i] = exact::select(second | third | fourth, 0, g);
         dtop[2 * i + 1] = exact::select(second & !(third | fourth), g, 0);

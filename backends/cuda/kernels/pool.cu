@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/operand_span.h"
+#include "core/base/reduction.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -67,7 +68,7 @@ struct Steps {
     }
   }
 
-  /// The first largest element of the window at `output` of the plane x.
+  /// The maximum of the window at `output` of the plane x, by MaxPoolGradient's rule.
   template <class T>
   __device__ std::int64_t largest(const Global<const T>& x, std::int64_t output) const {
     using C = scalar::ComputeType<T>;
@@ -76,7 +77,7 @@ struct Steps {
     for_each_input(output, [&](std::int64_t input) {
       const T element = x[input];
       const auto value = static_cast<C>(element);
-      if (best < 0 || value > most) {
+      if (best < 0 || outranks(value, most)) {
         most = value;
         best = input;
       }
@@ -179,7 +180,7 @@ __global__ void max_pool_gradient_pairs_kernel(PairedWindows windows, PlaneArray
     const float others[3] = {above[1], below[0], below[1]};
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      if (!(others[k] > most)) continue;
+      if (!outranks(others[k], most)) continue;
       most = others[k];
       best = k + 1;
     }

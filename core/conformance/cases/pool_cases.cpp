@@ -137,6 +137,20 @@ void add_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
   cases.push_back({problem.name + "_ties", gradient, {tied(problem.x), dy}});
 }
 
+/// NaN before, between and after the largest numbers of windows, two in some.
+void add_max_pools_of_nan(std::vector<OpCase>& cases, const Problem& problem) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < problem.x.elements(); ++i)
+    values.push_back(i % 5 == 1 || i % 7 == 3 ? kNan : static_cast<double>(i * 5 % 11) - 4);
+  const auto x = exactly(DType::F32, problem.x, std::move(values));
+  cases.push_back({problem.name + "_nan", make_op(with_problem<MaxPool>(problem)), {x}, false});
+  cases.push_back({problem.name + "_nan",
+                   make_op(with_problem<MaxPoolGradient>(problem)),
+                   {x, f32(output_shape(problem))},
+                   false});
+}
+
 void add_average_pools(std::vector<OpCase>& cases, const Problem& problem, bool count_include_pad) {
   const auto name = problem.name + (count_include_pad ? "_with_padding" : "");
   auto pool = with_problem<AveragePool>(problem);
@@ -179,6 +193,12 @@ void add_pool_cases(std::vector<OpCase>& cases) {
                    {f32({1, 2, 4, 4}, -2, -1)},
                    false});
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const auto& problem : problems()) {
+    if (problem.name == "k2_stride2" || problem.name == "k3_stride2_pad1" ||
+        problem.name == "overlapping" || problem.name == "ceil_window_starts_outside") {
+      add_max_pools_of_nan(cases, problem);
+    }
+  }
   cases.push_back({"nan",
                    make_op(with_problem<AveragePool>({.name = "", .x = {}, .kernel = {1, 2}})),
                    {exactly(DType::F32, {1, 1, 1, 4}, {1, kInfinity, -kInfinity, 2})},

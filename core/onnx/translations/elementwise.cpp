@@ -81,9 +81,14 @@ std::vector<ValueId> hard_swish(NodeImport& n) {
   return {n.f.mul(x, hard_sigmoid_of(n, x, 1.0F / 6, 0.5))};
 }
 
+/// x tanh(softplus(x)), and -0 for -inf. In float32 it is -0 below -104 and x above 20. There x is
+/// bounded, because the gradient multiplies its product with dy, perhaps an infinity, by 0.
 std::vector<ValueId> mish(NodeImport& n) {
   const auto x = n.in(0);
-  return {n.f.mul(x, n.f.apply(UnaryKind::Tanh, n.f.apply(UnaryKind::Softplus, x)))};
+  const auto bounded = clipped(n, x, -104, 20);
+  const auto y =
+      n.f.mul(bounded, n.f.apply(UnaryKind::Tanh, n.f.apply(UnaryKind::Softplus, bounded)));
+  return {n.f.select(n.f.apply(BinaryKind::Greater, x, 20.0), x, y)};
 }
 
 /// The slope broadcasts to x; one per channel stands for axis 1 in old operator sets.

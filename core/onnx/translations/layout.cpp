@@ -35,6 +35,11 @@ std::vector<ValueId> dropout(NodeImport& n) {
       return drawn;
     }
   }
+  // PyTorch writes scaled_dot_product_attention(dropout_p) so, even of a network in training.
+  n.refuse_unless(
+      !n.graph.draws() || n.opset < 12 || n.has(2) || !n.has(1) || n.known_number(1) == 0,
+      "a ratio that is not 0 without the input training_mode, so that a network in "
+      "training would drop nothing");
   std::vector<ValueId> outputs = {n.in(0)};
   if (n.wants(1)) {
     const auto mask = n.opset >= 10 ? DType::Bool : n.dtype(0);

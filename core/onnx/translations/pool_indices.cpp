@@ -80,7 +80,9 @@ ValueId pool_indices(const NodeImport& n, const MaxPool& op, ValueId x, bool col
         where = n.f.add(zeros, here);
         continue;
       }
-      const auto more = n.f.apply(BinaryKind::Greater, values, most);
+      const auto is_number = n.f.apply(BinaryKind::Equal, values, values);
+      const auto more = n.f.apply(BinaryKind::Or, n.f.apply(BinaryKind::Greater, values, most),
+                                  n.f.apply(UnaryKind::Not, is_number));  // MaxPool's rule
       most = n.f.select(more, values, most);
       where = n.f.select(more, here, where);
     }

@@ -18,7 +18,7 @@
 #include "experiments/measure/bench_problems.h"
 #include "experiments/measure/calibrate.h"
 #include "experiments/measure/processor_load.h"
-#include "systolic/driver/machines.h"
+#include "experiments/measure/statistics.h"
 
 namespace triptych::app {
 namespace {
@@ -189,6 +189,7 @@ void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const
   try {
     rows.push_back(options.counts() ? count_problem(problem, machine.config())
                                     : time_problem(problem, machine, options, models));
+    rows.back().peak_memory_mib = measure::peak_memory_mib();
   } catch (const UnsupportedError&) {
     if (!problem.optional) throw;
   }
@@ -207,11 +208,8 @@ void say_conditions(const std::vector<BenchRow>& rows, const measure::BenchOptio
   const auto is_measured = [](const BenchRow& row) {
     return row.kind == TimeKind::Measured && row.time.samples > 0;
   };
-  std::string note;
-  if (std::ranges::any_of(rows, is_measured)) note = watch.busy_note();
-  if (options.machine.backend == "systolic")
-    note = mmu::target_clock_note(machines::array_of(options.machine));
-  if (!note.empty()) say_note(note);
+  if (std::ranges::any_of(rows, is_measured)) say_note(watch.busy_note());
+  say_note(machines::clock_note(options.machine));
 }
 
 /// Calls `problems` for every combination of threads and batches, and runs what it gives.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/commands/bench_conv.h"
 
+#include "core/base/speech.h"
 #include "experiments/app/batch_sweep_report.h"
 #include "experiments/app/output.h"
+#include "experiments/machines/array_machine.h"
 
 namespace triptych::app {
 
@@ -32,6 +34,11 @@ bool run_conv_sweep(const Command& conv, measure::BenchOptions& options,
   // All machines compute the same; the array has no float32.
   if (conv.count("--contract") == 0) options.machine.contract = Contract::Bf16;
   const auto result = measure::sweep_batches(options, sweep);
+  for (const auto& machine : result.machines) {
+    auto config = options.machine;
+    config.backend = machine.backend;
+    say_note(machines::clock_note(config));
+  }
   if (context.json) {
     print_document("bench conv", to_json(result));
   } else {

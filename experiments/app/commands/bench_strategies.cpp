@@ -12,6 +12,7 @@
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"
 #include "experiments/machines/links.h"
+#include "experiments/measure/statistics.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "experiments/studies/strategy_bench.h"
@@ -117,6 +118,7 @@ page::Json row_json(const StrategySet& set, const studies::StrategyRow& row,
                              {"over", to_string(row.time().kind)}};
   json["bytes_sent"] = row.bytes_sent;
   json["memory_bytes"] = row.memory_bytes;
+  if (row.epoch.samples > 0) json["peak_memory_mib"] = measure::peak_memory_mib();
   if (row.survey_s) json["survey"] = page::time_json({*row.survey_s, TimeKind::Recorded});
   return json;
 }
@@ -134,9 +136,9 @@ void print_measured(const StrategySet& set, const StrategiesOptions& options) {
       "there already); speedup measured over measured\n",
       options.model.name(), options.batch, options.steps, options.machine.backend);
   const bool predicted = set.rows.front().modelled.has_value();
-  std::vector<std::string> header = {"strategy", "ranks",     "threads",   "epoch",
-                                     "min",      "max",       "speedup %", "communication",
-                                     "sent MiB", "MiB a rank"};
+  std::vector<std::string> header = {
+      "strategy", "ranks",     "threads",       "epoch",    "min",
+      "max",      "speedup %", "communication", "sent MiB", "planned MiB a rank"};
   if (predicted) header.insert(header.end(), {"calibration says (modelled)", "off by %"});
   page::TextTable table(header);
   for (const auto& row : set.rows) {
@@ -160,12 +162,14 @@ void print_measured(const StrategySet& set, const StrategiesOptions& options) {
   table.print();
   print_text(
       "communication: rank 0's in an epoch, waiting for others included; sent: per step, by the "
-      "rank that sends most; MiB of each rank's plan\n");
+      "rank that sends most; planned MiB of each rank; peak memory of the process with all ranks "
+      "{:.0f} MiB\n",
+      measure::peak_memory_mib());
 }
 
 void print_set(const StrategySet& set) {
   page::TextTable table({"strategy", "ranks", "epoch (modelled)", "speedup %", "communication",
-                         "sent MiB", "MiB a rank", "survey (recorded)", "off by %"});
+                         "sent MiB", "planned MiB a rank", "survey (recorded)", "off by %"});
   for (const auto& row : set.rows) {
     const double seconds = row.time().seconds;
     table.add({row.name(), fmt::format("{}", row.ranks), fmt::format("{:.2f} s", seconds),

@@ -21,6 +21,7 @@
 #include "experiments/app/progress.h"
 #include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
@@ -208,6 +209,7 @@ training::RowEvaluation judge_rows(const training::SavedRun& run, const DeviceSe
 void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run,
                    const training::RunConfig& config, const Context& context) {
   const DeviceSet machine(options.prediction.machine_for(run));
+  say_note(machines::clock_note(machine.config()));
   const auto data = load_images(config, options);
   require_examples(options, data);
   say_note(with_dashes(data.note));
@@ -243,6 +245,7 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
   const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
   const auto lock = take_room_for_report(options, config);
   const DeviceSet machine(options.prediction.machine_for(run));
+  say_note(machines::clock_note(machine.config()));
   const auto images = load_images(config, options);
   require_examples(options, images);
   say_note(with_dashes(images.note));

@@ -159,7 +159,8 @@ void print_summary(const Plan& plan, bool has_host) {
     std::size_t nodes = 0;
     for (const auto& step : plan.steps) nodes += step.device == d ? 1 : 0;
     print_text(
-        "{}: {} of {} nodes; memory {}: arena {} (scratch up to {}), states {}, constants {}, "
+        "{}: {} of {} nodes; planned memory {}: arena {} (scratch up to {}), states {}, constants "
+        "{}, "
         "kernels {}\n",
         device_name(plan, d, has_host), nodes, plan.steps.size(),
         page::format_bytes(static_cast<double>(plan.total_bytes(d))),

@@ -26,6 +26,7 @@
 #include "experiments/app/run_jobs.h"
 #include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/picture_files.h"
@@ -171,7 +172,7 @@ class Runner {
     return time;
   }
 
-  /// All sections of the stack, into one file of each kind; nothing when one of them fails.
+  /// Writes all sections of the stack to one file of each kind, or no file if one of them fails.
   std::optional<Duration> stack(const Job& job, PictureFile& file, OwnFiles& own) {
     return or_note(job, [&] {
       training::StackedPrediction stacked(targets_of(job), model_.config, file, options_.files,
@@ -303,6 +304,7 @@ void run(const RunOptions& options, const Command& command, Context& context) {
   }
   note_sections(jobs);
   const DeviceSet machine(options.prediction.machine_for(model));
+  say_note(machines::clock_note(machine.config()));
   const InterruptGuard guard;
   Runner runner(options, machine, model, guard.interrupted());
   const auto folder = jobs.front().outputs.front().parent_path();

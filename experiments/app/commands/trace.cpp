@@ -17,6 +17,7 @@
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/train_options.h"
+#include "experiments/machines/array_machine.h"
 #include "experiments/measure/array_timeline.h"
 #include "experiments/measure/array_trace.h"
 #include "experiments/measure/array_use.h"
@@ -169,6 +170,10 @@ void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
   table.print();
 }
 
+bool rests_on_target_clock(const TraceOptions& options) {
+  return !machines::clock_note(options.machine.config()).empty();
+}
+
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
             const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
             const measure::ArrayNode* chosen, const mmu::Watched* array, bool json) {
@@ -178,6 +183,7 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
                          {"contract", to_string(options.machine.contract)},
+                         {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
     if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
@@ -217,6 +223,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
                          {"contract", to_string(options.machine.contract)},
+                         {"target_clock", rests_on_target_clock(options)},
                          {"rank", rank},
                          {"time", page::time_json(trace.time)},
                          {"exposed", page::time_json(trace.exposed)},
@@ -248,6 +255,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
         "--transport at threads or simulated");
   }
   auto config = options.machine;
+  say_note(machines::clock_note(config));
   config.threads = threads_per_rank(config);
   const DeviceSet machine(config);
   training::Trainer trainer(machine, {.model = options.model.config(),
@@ -287,6 +295,7 @@ std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
 /// Runs a plan once, watched, and writes what the options ask for.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
   const DeviceSet machine(options.machine);
+  say_note(machines::clock_note(machine.config()));
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
   auto plan = traced.plan(machine);
   auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}

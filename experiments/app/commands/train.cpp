@@ -20,6 +20,7 @@
 #include "experiments/app/saved_run.h"
 #include "experiments/app/train_options.h"
 #include "experiments/app/training_report.h"
+#include "experiments/measure/statistics.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/training_run.h"
@@ -102,7 +103,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   if (trainer.asynchronous()) {
     say(fmt::format(
         "a server and {} workers of {} threads, {} over {}: each worker sends and gets "
-        "{:.2f} MiB per step; {:.0f} MiB of memory on the server",
+        "{:.2f} MiB per step; {:.0f} MiB of memory planned on the server",
         config.ranks - 1, machine.threads(), to_string(config.strategy), name_of(config.transport),
         static_cast<double>(trainer.bytes_per_step()) / 1048576, memory));
     return;
@@ -119,7 +120,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
   say(fmt::format(
       "{} ranks of {} threads, {} over {}, added {}: {} {} and {:.2f} MiB sent per rank and "
-      "step{}; {:.0f} MiB of memory per rank",
+      "step{}; {:.0f} MiB of memory planned per rank",
       config.ranks, machine.threads(), to_string(config.strategy), name_of(config.transport),
       name_of(config.order), cost.collectives, cost.collectives == 1 ? "collective" : "collectives",
       static_cast<double>(cost.bytes_sent) / 1048576, average, memory));
@@ -169,6 +170,15 @@ void print_communication(const DeviceSet& machine, const training::Trainer& trai
                   to_string(time.kind), share));
 }
 
+/// Prints the planned memory of rank 0 and the peak of its process, which holds all ranks that are
+/// threads.
+void print_memory(const training::Trainer& trainer) {
+  if (trainer.ranks() == 1) return;
+  say(fmt::format("memory: {:.0f} MiB planned for rank 0; its process took {:.0f} MiB at most",
+                  static_cast<double>(trainer.plan().total_bytes(0)) / 1048576,
+                  measure::peak_memory_mib()));
+}
+
 void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& options,
               Report& report) {
   const bool speaks = training::leads(machine.config().parallel);
@@ -200,6 +210,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
                               with_dashes(error.what()), run.folder().string()));
   }
   if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
+  if (speaks) print_memory(run.trainer());
   if (speaks) say_best(run);
   if (speaks && end == End::Interrupted) {
     say_note(fmt::format("stopped after step {}; go on with: triptych train --resume {}",

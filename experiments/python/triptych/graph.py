@@ -12,6 +12,7 @@ from . import _triptych, ops
 from ._triptych import BadInput, Value
 from .data import Array
 from .drawing import graph_svg
+from .indexing import indexed, transposed
 from .table import Table
 
 Shape = tuple[int, ...] | list[int]
@@ -264,7 +265,19 @@ def _no_truth(self: Value) -> bool:
     )
 
 
+def _no_parts(self: Value) -> Any:
+    raise TypeError(f"{self!r} is no sequence; take parts by x[i], or all of them by triptych.ops.split")
+
+
+def _transpose(self: Value) -> Any:
+    """The value with its axes in reverse."""
+    return transposed(ops, self)
+
+
 ops.add_operators(Value)
+setattr(Value, "__getitem__", lambda self, key: indexed(ops, self, key))
+setattr(Value, "__iter__", _no_parts)
+setattr(Value, "T", property(_transpose))
 setattr(Value, "__bool__", _no_truth)
 setattr(Value, "__array__", _no_numbers)
 setattr(Value, "__array_ufunc__", None)  # NumPy leaves array + value to the value

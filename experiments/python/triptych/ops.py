@@ -8,6 +8,7 @@ Attributes are keyword arguments, with ONNX's names.
 # SPDX-License-Identifier: Apache-2.0
 import html
 import inspect
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from . import _triptych
 from ._contracts import CONTRACTS
 from .data import DLPack
 from .drawing import bars_html
+from .indexing import indexed, transposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,16 @@ class Result:
     def __len__(self):
         return len(self._each("length"))
 
-    def __getitem__(self, i):
-        return self._each("elements")[i]
+    def __getitem__(self, key):
+        """The part of that number, or x[key] of the only output x."""
+        if len(self.outputs) > 1:
+            return self._each("elements")[key]
+        return indexed(sys.modules[__name__], self, key)
+
+    @property
+    def T(self):
+        """The only output with its axes in reverse."""
+        return transposed(sys.modules[__name__], self)
 
     def __bool__(self):
         return bool(numpy.asarray(self._only("truth")))

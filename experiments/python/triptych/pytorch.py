@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from . import _triptych
@@ -38,6 +40,35 @@ def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str,
                 f"PyTorch {torch.__version__} cannot export this module in "
                 f"{'training' if module.training else 'evaluation'}: {reason}"
             ) from error
+
+
+@contextlib.contextmanager
+def _plain_attention(module: Any) -> Iterator[None]:
+    """Computes MultiheadAttention by single operators. Later versions of PyTorch have one operator for
+    it if nobody asks for the weights, and their exporter loses its dropout."""
+    import torch
+
+    def plain(forward: Any) -> Any:
+        signature = inspect.signature(forward)
+
+        def attention(*arguments: Any, **words: Any) -> Any:
+            bound = signature.bind(*arguments, **words)
+            bound.apply_defaults()
+            wanted, bound.arguments["need_weights"] = bound.arguments["need_weights"], True
+            y, weights = forward(*bound.args, **bound.kwargs)
+            return y, weights if wanted else None
+
+        return attention
+
+    layers = [m for m in module.modules() if isinstance(m, torch.nn.MultiheadAttention)]
+    layers = [m for m in layers if "forward" not in vars(m)]
+    for layer in layers:
+        layer.forward = plain(layer.forward)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
 
 
 def _roles(module: Any) -> dict[str, str]:
@@ -108,7 +139,8 @@ def from_torch(
         if outputs is None:
             outputs = _output_names(module(*arguments))
         path = os.path.join(folder, "module.onnx")
-        _export(module, arguments, path, {"inputs": inputs, "outputs": outputs})
+        with _plain_attention(module) if was_training else contextlib.nullcontext():
+            _export(module, arguments, path, {"inputs": inputs, "outputs": outputs})
         module.load_state_dict(before)  # a run in training has moved the running statistics
         if not was_training:
             return Graph(_triptych.load(path, {}))

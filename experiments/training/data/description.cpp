@@ -244,8 +244,8 @@ class Describer {
   std::map<std::string, PicturePair> digests_;
 };
 
-/// A picture shrunk to a square by leaving out pixels. Its values are stretched from the least to
-/// the greatest one: of colours, else of the first channel.
+/// Draws a picture without some of its pixels, so that it fits a square. The values are stretched
+/// from the least to the greatest one. Without colours it shows the first channel.
 void draw(const Picture& picture, std::int64_t left, std::int64_t top, Image& sheet) {
   const auto& form = picture.form;
   const auto longer = std::max(form.width, form.height);

@@ -52,8 +52,8 @@ struct DatasetDescription {
 /// pair_pictures does.
 DatasetDescription describe_dataset(const DatasetOptions& options);
 
-/// Up to `count` images, evenly chosen, each above its name and beside its mask. Images are small
-/// and stretched from their least to their greatest value. Each value of a mask has its own colour.
+/// Up to `count` evenly chosen images, with their masks and names. Images are small and stretched
+/// from their least to their greatest value. Each value of a mask has its own colour.
 Image contact_sheet(const DatasetOptions& options, std::int64_t count);
 
 }  // namespace triptych::segmentation

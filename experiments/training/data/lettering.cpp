@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kColumns = 5, kPitch = kColumns + 1;
 constexpr char kFirst = ' ';
 
-/// ASCII from the space to the tilde. Each byte is a column, from left to right; its lowest bit is
+/// ASCII from the space to the tilde. Each byte is a column, from left to right. Its lowest bit is
 /// the top row.
 constexpr std::array<std::uint64_t, 95> kGlyphs = {
     0x0000000000, 0x00005F0000, 0x0007000700, 0x147F147F14, 0x242A7F2A12, 0x2313086462,
@@ -31,7 +31,7 @@ constexpr std::array<std::uint64_t, 95> kGlyphs = {
     0x043F444020, 0x3C4040207C, 0x1C2040201C, 0x3C4030403C, 0x4428102844, 0x0C5050503C,
     0x4464544C44, 0x0008364100, 0x00007F0000, 0x0041360800, 0x0804081008};
 
-/// Printable ASCII; each other character becomes a question mark.
+/// `text` in printable ASCII, with a question mark for each other character.
 std::string legible(std::string_view text) {
   std::string result;
   for (const auto letter : text) {

@@ -16,7 +16,7 @@ inline constexpr std::int64_t kLetterHeight = 7;
 /// characters become question marks.
 std::string fitting(std::string_view text, std::int64_t width);
 
-/// Draws fitting(text, width) in black; (left, top) is the corner of the first letter.
+/// Draws fitting(text, width) in black. The first letter begins at (left, top).
 void draw_text(std::string_view text, std::int64_t left, std::int64_t top, std::int64_t width,
                Image& image);
 

@@ -52,8 +52,8 @@ struct PicturePair {
 /// header is damaged, or nothing is selected.
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
 
-/// A sentence on a picture in `folder` whose name differs from that of `image` in the Unicode form
-/// of its accented letters alone (NFC or NFD), or an empty text.
+/// Reports a picture in `folder` with the name of `image` in another Unicode form (NFC or NFD).
+/// Empty if there is none.
 std::string other_form_note(const std::filesystem::path& image,
                             const std::filesystem::path& folder);
 

@@ -264,5 +264,26 @@ TEST(OnnxImporter, dropout_draws_from_the_seed_that_is_given_and_counts_the_runs
   }));
 }
 
+TEST(OnnxImporter, a_dropout_that_lost_its_training_is_refused_in_training) {
+  const auto model = [](float ratio) {
+    Sample sample(15);
+    sample.input("x", {64}).node("Dropout", {"x", "ratio"}, {"y"}).output("y");
+    sample.floats("ratio", {}, {ratio});
+    return sample;
+  };
+  imported(model(0.5F));
+  imported(model(0), {.dropout_seed = 5});
+  EXPECT_THAT([&] { imported(model(0.5F), {.dropout_seed = 5}); },
+              testing::ThrowsMessage<UnsupportedError>(HasSubstr("training_mode")));
+}
+
+TEST(OnnxImporter, indices_of_a_pooling_are_those_of_its_maxima_with_nan) {
+  Sample sample;
+  sample.input("x", {1, 1, 1, 6}).node("MaxPool", {"x"}, {"m", "y"}).output("y", test::kInt64);
+  sample.integers("kernel_shape", {1, 3}).integers("strides", {1, 3});
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(evaluated(sample, tensor({1, 1, 1, 6}, {1, kNan, 2, 3, 5, 4})), ElementsAre(1, 4));
+}
+
 }  // namespace
 }  // namespace triptych::onnx

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
+#include "core/ops/batch_normalization.h"
 #include "core/ops/formula.h"
 #include "core/ops/matmul.h"
 #include "core/ops/reduce.h"
@@ -83,6 +85,29 @@ TrainingGraph gradient_of_later(std::int64_t batch) {
   return net.finish(net.layer(h, weight));
 }
 
+/// One batch normalisation, statistics and all, behind two layers.
+TrainingGraph shared_norm(std::int64_t batch) {
+  Net net(batch);
+  const Shape channels = {kWidth};
+  const auto scale = net.parameter("scale", channels), bias = net.parameter("bias", channels);
+  const auto statistic = [&](const char* name) {
+    return net.graph.add_state(name, random_tensor({DType::F32, channels}, 9, true),
+                               StateRole::Statistic);
+  };
+  ValueId mean = statistic("mean"), variance = statistic("variance"), h = net.x;
+  for (const char* name : {"a", "bb"}) {
+    BatchNormalization norm;
+    norm.training_mode = true;
+    const std::vector<ValueId> inputs = {net.layer(h, net.parameter(name)), scale, bias, mean,
+                                         variance};
+    const auto outputs = net.graph.add_node(make_op(norm), inputs, std::string("norm.") + name);
+    h = outputs[0];
+    mean = outputs[1];
+    variance = outputs[2];
+  }
+  return net.finish(h);
+}
+
 struct Case {
   const char* name;
   TrainingGraph (*step)(std::int64_t);
@@ -134,6 +159,31 @@ INSTANTIATE_TEST_SUITE_P(Parallel, Values,
                                          Case{"gated", gated},
                                          Case{"gradient_of_later", gradient_of_later}),
                          [](const auto& one) { return std::string(one.param.name); });
+
+TEST(Values, of_a_norm_that_is_applied_twice_are_refused_in_stages_of_any_cut) {
+  const auto graph_of = [](const char* strategy, StrategyRequest request) {
+    request.step = shared_norm;
+    request.batch = 8;
+    return make_rank_graph(strategy_from_string(strategy), request);
+  };
+  const auto refusal = [&](const char* strategy, const StrategyRequest& request) -> std::string {
+    try {
+      graph_of(strategy, request);
+      return "not refused";
+    } catch (const UnsupportedError& error) {
+      return error.what();
+    }
+  };
+  for (const char* strategy : {"layers", "pipeline:2"}) {
+    EXPECT_THAT(refusal(strategy, {.world_size = 2}),
+                testing::AllOf(testing::HasSubstr("\"norm.a\" and \"norm.bb\""),
+                               testing::HasSubstr("use the strategy dp")));
+  }
+  EXPECT_THAT(refusal("dp", {.order = ReductionOrder::ShardTree, .shards = 2}),
+              testing::HasSubstr("choose another order"));
+  verify(graph_of("dp", {.world_size = 2}).graph);
+  verify(graph_of("dp", {.accumulate = 2}).graph);
+}
 
 TEST(Values, without_rows_are_inputs_of_the_stages_that_read_them) {
   const TrainingStep step = [](std::int64_t batch) {
