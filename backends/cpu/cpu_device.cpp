@@ -10,6 +10,7 @@
 #include "backends/cpu/measured_bandwidth.h"
 #include "backends/cpu/measured_peak.h"
 #include "backends/cpu/simd.h"
+#include "backends/cpu/tiles/tile_unit.h"
 
 namespace triptych::cpu {
 namespace {
@@ -50,7 +51,10 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
 
 KernelTable CpuDevice::kernels() const { return kernel_table(); }
 
-double CpuDevice::measure_peak() const { return measured_peak(threads()); }
+double CpuDevice::measure_peak(Contract contract) const {
+  const bool on_tiles = contract == Contract::Bf16 && tile_unit_missing().empty();
+  return on_tiles ? measured_tile_peak(threads()) : measured_peak(threads());
+}
 
 std::vector<LevelBandwidth> CpuDevice::level_bandwidths() const {
   return measured_bandwidths(threads(), data_caches());
@@ -60,6 +64,7 @@ DeviceInfo describe_cpu(int threads) {
   DeviceInfo info{.name = "cpu", .description = processor_name()};
   info.facts.threads = threads;
   info.facts.simd = simd_name();
+  info.facts.tile_unit = tile_unit_missing().empty() ? "AMX" : "none: " + tile_unit_missing();
   info.facts.simd_lanes = simd_lanes();
   for (const auto& cache : data_caches()) info.facts.cache_bytes[cache.level] = cache.bytes;
   return info;

@@ -15,7 +15,7 @@ class CpuDevice : public HostDevice {
   const DeviceInfo& info() const override { return info_; }
   KernelTable kernels() const override;
   bool reads_host_memory() const override { return true; }
-  double measure_peak() const override;
+  double measure_peak(Contract contract) const override;
   std::vector<LevelBandwidth> level_bandwidths() const override;
 
  private:

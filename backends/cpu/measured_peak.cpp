@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/tiles/tile_unit.h"
 #include "backends/host/host_device.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -75,9 +76,9 @@ struct Window {
 };
 using Share = std::array<Window, kWindows>;
 
-}  // namespace
-
-double measured_peak(int threads) {
+/// FLOP/s of `threads` threads that call run(), which makes `flops` operations.
+template <class Run>
+double best_rate(int threads, double flops, const Run& run) {
   // More threads than processors only take turns.
   threads = std::min(threads, usable_processors());
   std::vector<Share> shares(static_cast<std::size_t>(threads));
@@ -87,7 +88,7 @@ double measured_peak(int threads) {
     for (auto& window : share) {
       start.arrive_and_wait();
       do {
-        HWY_DYNAMIC_DISPATCH(run_multiply_adds)();
+        run();
         ++window.runs;
         window.elapsed = Clock::now() - begin;
       } while (window.elapsed < kWindow);
@@ -95,9 +96,7 @@ double measured_peak(int threads) {
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < shares.size(); ++i) {
-      others.emplace_back(work, std::ref(shares[i]));
-    }
+    for (std::size_t i = 1; i < shares.size(); ++i) others.emplace_back(work, std::ref(shares[i]));
     work(shares[0]);
   }
   double best = 0;
@@ -107,9 +106,37 @@ double measured_peak(int threads) {
       runs += share[w].runs;
       seconds = std::max(seconds, share[w].elapsed.count());
     }
-    best = std::max(best, runs * HWY_DYNAMIC_DISPATCH(flops_of_run)() / seconds);
+    best = std::max(best, runs * flops / seconds);
   }
   return best;
+}
+
+}  // namespace
+
+double measured_peak(int threads) {
+  return best_rate(threads, HWY_DYNAMIC_DISPATCH(flops_of_run)(), [] {
+    HWY_DYNAMIC_DISPATCH(run_multiply_adds)();
+  });
+}
+
+double measured_tile_peak(int threads) {
+  constexpr std::int64_t kProducts = 64;
+  constexpr double kFlops = 2.0 * kProducts * 4 * kTileRows * kTileColumns * 2 * kTileDepth;
+  return best_rate(threads, kFlops, [] {
+    // All products read the same two kilobytes of each factor.
+    alignas(64) static constexpr std::array<TileWord, 2 * kTileRows * kTileDepth> kWords{};
+    static constexpr std::array<std::int64_t, kProducts> kSteps{};
+    constexpr std::int64_t kLine = 64, kTile = kTileRows * kLine;
+    alignas(64) std::array<float, 4 * kTileRows * kTileColumns> sums;
+    const auto* words = reinterpret_cast<const std::byte*>(kWords.data());
+    const TileUnit unit(TileNumbers::Bf16, kTileDepth, TileUnit::Kind::Hardware);
+    unit.multiply({.a = {words, kSteps, kLine, kTile},
+                   .b = {words, kSteps, kLine, kTile},
+                   .sums = sums.data(),
+                   .sums_stride = 2 * kTileColumns,
+                   .row_blocks = 2,
+                   .column_blocks = 2});
+  });
 }
 
 }  // namespace triptych::cpu

@@ -6,6 +6,7 @@
 namespace triptych::cpu {
 
 double measured_peak(int) { return 0; }
+double measured_tile_peak(int) { return 0; }
 std::vector<LevelBandwidth> measured_bandwidths(int, const std::vector<Cache>&) { return {}; }
 
 }  // namespace triptych::cpu

@@ -88,9 +88,9 @@ class Device {
   /// sensible where times are measured and the kernel table's order is a guess.
   virtual bool chooses_by_measurement() const { return false; }
 
-  /// FLOP/s that its processors just reached in a short loop of float32 multiply-adds that waits
-  /// for nothing (measured); 0: it has no such loop.
-  virtual double measure_peak() const { return 0; }
+  /// FLOP/s that its processors just reached in a short loop of the multiply-adds of a contract
+  /// that waits for nothing (measured); 0: it has no such loop.
+  virtual double measure_peak(Contract) const { return 0; }
   /// The bandwidth of each level of its memory, the nearest first, float32 arrays: just measured on
   /// a real device (about two seconds), from its description on a simulated one; empty: it cannot
   /// tell.

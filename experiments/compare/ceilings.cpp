@@ -42,7 +42,8 @@ std::optional<Ceilings> from_file(const DeviceSet& machine,
 
 /// An array's two operations of each PE and cycle; a GPU's clocks and lanes; a CPU's short loop.
 std::optional<Figure> peak_of(const DeviceSet& machine) {
-  if (const double measured = machine.device().measure_peak(); measured > 0)
+  if (const double measured = machine.device().measure_peak(machine.config().contract);
+      measured > 0)
     return Figure{measured, TimeKind::Measured, "a loop of multiply-adds, just now"};
   const auto& info = machine.device().info();
   const auto peak = info.facts.peak_flops(format_of(machine));

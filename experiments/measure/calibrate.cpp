@@ -86,12 +86,13 @@ std::string kind_of(const Device& device) {
 }
 
 std::map<std::string, machines::Figure> peaks_of(const Device& device) {
-  if (const double peak = device.measure_peak(); peak > 0) {
-    const machines::Figure f32 = {peak, TimeKind::Measured,
-                                  source(device, "float32 multiply-adds that wait for nothing")};
-    machines::Figure bf16 = f32;
-    bf16.source += "; products of bfloat16 operands are computed by the same";
-    return {{"f32", f32}, {"bf16", bf16}};
+  if (const double peak = device.measure_peak(Contract::F32); peak > 0) {
+    const auto figure = [&](double value, const char* what) -> machines::Figure {
+      return {value, TimeKind::Measured, source(device, what)};
+    };
+    return {{"f32", figure(peak, "float32 multiply-adds that wait for nothing")},
+            {"bf16", figure(device.measure_peak(Contract::Bf16),
+                            "multiply-adds of bfloat16 operands that wait for nothing")}};
   }
   if (device.info().time_kind == TimeKind::Simulated) return array_peaks(device);
   std::map<std::string, machines::Figure> peaks;

@@ -122,7 +122,7 @@ Models open_models(const DeviceSet& machine, const measure::BenchOptions& option
   if (!options.device.empty())
     models.other.emplace(machines::find_figures(options.device), assumptions);
   auto& device = machine.device();
-  const bool measures = options.layers && device.measure_peak() > 0;
+  const bool measures = options.layers && device.measure_peak(machine.config().contract) > 0;
   if (!measures || machine.config().contract == Contract::Int8) return models;
   machines::MachineFigures figures;
   figures.name = device.info().name;
@@ -195,10 +195,10 @@ void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const
   }
 }
 
-/// The peak of what the contract's kernels compute in, float32, if the device measures it.
+/// The peak of the multiply-adds of the contract's kernels, if the device measures it.
 std::optional<double> peak_of(const DeviceSet& machine, const measure::BenchOptions& options) {
   if (options.counts() || machine.config().contract == Contract::Int8) return std::nullopt;
-  const double peak = machine.device().measure_peak();
+  const double peak = machine.device().measure_peak(machine.config().contract);
   return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 

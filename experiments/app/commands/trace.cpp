@@ -171,7 +171,7 @@ void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
 }
 
 bool rests_on_target_clock(const TraceOptions& options) {
-  return !machines::clock_note(options.machine.config()).empty();
+  return !machines::clock_note(options.machine).empty();
 }
 
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
