@@ -1,7 +1,8 @@
 // Loops compiled for several instruction sets, the best chosen at run time: simd(body) calls body()
 // inlined into a function for AVX-512, AVX2 with fma, or the baseline. g++ then vectorises the
 // loops of `body` for that target and std::fma becomes one instruction; the results are the same.
-// On other processors than x86 the baseline is all there is, and has both.
+// On other processors than x86 the baseline is all there is, and has both; so it is where the whole
+// backend is compiled for this processor (TRIPTYCH_NATIVE_SIMD).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +29,7 @@ inline Simd simd_level() {
 
 namespace internal {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TRIPTYCH_NATIVE_SIMD)
 template <class Body>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,prefer-vector-width=512"),
   gnu::flatten, gnu::noinline]] void
@@ -52,7 +53,7 @@ template <class Body>
 /// Calls `body`, a lambda around loops over plain arrays, on the best instruction set.
 template <class Body>
 void simd(const Body& body) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TRIPTYCH_NATIVE_SIMD)
   if (simd_level() == Simd::Avx512) return internal::run_avx512(body);
   if (simd_level() == Simd::Avx2) return internal::run_avx2(body);
 #endif

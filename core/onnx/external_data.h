@@ -1,6 +1,6 @@
 // Tensor data in files outside of the model. Each must be a regular file with one name in the
 // model's folder or below, and no link leads to it (core/io/beneath.h). The links of a Hugging Face
-// cache are the exception (hub_cache.h).
+// cache are the exception.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

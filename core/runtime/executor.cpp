@@ -7,15 +7,81 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "core/runtime/collectives.h"
 #include "core/runtime/executor_memory.h"
-#include "core/runtime/index_watch.h"
+#include "core/runtime/index_reader.h"
+#include "core/runtime/plan.h"
 #include "core/runtime/segment_id.h"
 
 namespace triptych {
-
 namespace {
+
+// Faults of all the kernels of a plan that read computed indices.
+
+class IndexWatch {
+ public:
+  /// Gives each such kernel a word in its device's memory. `plan` must outlive it.
+  explicit IndexWatch(const Plan& plan);
+
+  /// Throws InvalidArgument that names the first node whose index was out of range since the last
+  /// call, the index and its position. The devices must have finished. Does not allocate else.
+  void check();
+
+ private:
+  struct Reader {
+    NodeId node;
+    std::int64_t size;
+  };
+  /// The readers of one device; words[i] is that of readers[i].
+  struct Words {
+    Device* device;
+    std::vector<Reader> readers;
+    std::vector<std::uint64_t> host;
+    std::unique_ptr<DeviceBuffer> words;
+  };
+
+  const Plan& plan_;
+  std::vector<Words> devices_;  ///< those with readers
+};
+
+IndexWatch::IndexWatch(const Plan& plan) : plan_(plan) {
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    Words words{.device = plan.devices[d]};
+    std::vector<IndexReader*> kernels;
+    for (const auto& step : plan.steps) {
+      auto* kernel = dynamic_cast<IndexReader*>(step.kernel.get());
+      if (step.device != d || kernel == nullptr || kernel->unchecked_size() == 0) continue;
+      words.readers.push_back({step.node, kernel->unchecked_size()});
+      kernels.push_back(kernel);
+    }
+    if (kernels.empty()) continue;
+    words.host.assign(kernels.size(), 0);
+    words.words = words.device->allocate(std::as_bytes(std::span(words.host)).size());
+    auto* first = reinterpret_cast<std::uint64_t*>(words.words->data());
+    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->report_to(first + i);
+    devices_.push_back(std::move(words));
+  }
+}
+
+void IndexWatch::check() {
+  for (auto& [device, readers, host, words] : devices_) {
+    const auto bytes = std::as_writable_bytes(std::span(host));
+    device->download(bytes.data(), words->data(), bytes.size());
+    const auto found = std::ranges::find_if(host, [](std::uint64_t word) { return word != 0; });
+    if (found == host.end()) continue;
+    const auto& [id, size] = readers[static_cast<std::size_t>(found - host.begin())];
+    const auto fault = IndexFault::of(*found);
+    std::ranges::fill(host, 0);
+    device->upload(words->data(), bytes.data(), bytes.size());
+    const auto& node = plan_.graph.node(id);
+    throw InvalidArgument(
+        fmt::format("node \"{}\" ({}): {}", node.name, node.op->name(), to_string(fault, size)));
+  }
+}
 
 /// Steps [first, last) on one device. Crossings happen before its first step and write-backs after
 /// its last one only.

@@ -4,21 +4,136 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/runtime/collectives.h"
-#include "core/runtime/crossings.h"
-#include "core/runtime/kept_outputs.h"
 #include "core/runtime/memory_plan.h"
 
 namespace triptych {
-
 namespace {
+
+// Which outputs stay on their device for the next kernel there, and never come to memory.
+
+constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+
+/// Per step: the next one that runs on the same device, or kNone.
+std::vector<std::size_t> next_steps(const Plan& plan) {
+  std::vector<std::size_t> next(plan.steps.size(), kNone);
+  std::vector<std::size_t> later(plan.devices.size(), kNone);
+  for (auto i = plan.steps.size(); i-- > 0;) {
+    const auto& step = plan.steps[i];
+    if (!step.kernel) continue;
+    next[i] = std::exchange(later[step.device], i);
+  }
+  return next;
+}
+
+/// Per value: it is an activation, and no output of the graph.
+std::vector<bool> inner_values(const Graph& graph) {
+  std::vector<bool> is_inner;
+  for (const auto& value : graph.values()) {
+    is_inner.push_back(value.kind == ValueKind::Activation);
+  }
+  for (const auto& output : graph.outputs()) is_inner[output.value.index()] = false;
+  return is_inner;
+}
+
+/// Asks the kernels (Kernel::keep_output_for) about each activation that one node alone reads, the
+/// next to run on the device, and fills the steps' `keeps_output`. All kernels must be prepared.
+void keep_outputs(Plan& plan) {
+  const auto consumers = plan.graph.consumers();
+  const auto roots = Lifetimes::of(plan.graph).root;
+  const auto next = next_steps(plan);
+  const auto is_inner = inner_values(plan.graph);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    auto& step = plan.steps[i];
+    if (!step.kernel || next[i] == kNone) continue;
+    const auto& outputs = plan.graph.node(step.node).outputs;
+    if (outputs.size() != 1 || !is_inner[outputs[0].index()]) continue;
+    const auto value = outputs[0];
+    const auto& reader = plan.steps[next[i]];
+    if (roots[value.index()] != value) continue;
+    if (consumers[value.index()] != std::vector{reader.node}) continue;
+    const auto& inputs = plan.graph.node(reader.node).inputs;
+    if (std::ranges::count(inputs, value) != 1) continue;
+    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, value) - inputs.begin());
+    step.keeps_output = step.kernel->keep_output_for(*reader.kernel, input);
+  }
+}
+
+// Which values must be copied between devices, and before or after which step.
+
+/// Walks the steps. A value's *version* is the value whose content it is: a view has the version of
+/// its input, an update is a version of its own.
+class CrossingPlanner {
+ public:
+  explicit CrossingPlanner(Plan& plan) : plan_(plan) {
+    const auto count = plan.graph.values().size();
+    plan.homes.assign(count, 0);
+    for (const auto& value : plan.graph.values()) version_.push_back(value.id);
+    given_.assign(count, false);
+  }
+
+  void run() {
+    for (auto& step : plan_.steps) {
+      const auto& node = plan_.graph.node(step.node);
+      if (node.op->view()) {
+        version_[node.outputs[0].index()] = version_[node.inputs[0].index()];
+        continue;
+      }
+      for (const auto input : node.inputs) bring(input, step);
+      for (const auto output : node.outputs) {
+        plan_.homes[output.index()] = step.device;
+        present_.emplace(step.device, output);
+      }
+      for (const auto& update : node.updates()) write_back(update.after, step);
+    }
+    for (std::size_t i = 0; i < version_.size(); ++i) {
+      plan_.homes[i] = plan_.homes[version_[i].index()];
+    }
+  }
+
+ private:
+  void bring(ValueId input, Step& step) {
+    const auto version = version_[input.index()];
+    const auto kind = plan_.graph.value(version).kind;
+    auto& home = plan_.homes[version.index()];
+    if (kind == ValueKind::Input || kind == ValueKind::Constant) {
+      if (!given_[version.index()]) home = step.device;
+      given_[version.index()] = true;
+    } else if (home != step.device && present_.emplace(step.device, version).second) {
+      step.crossings.push_back(crossing(version, home, step.device));
+    }
+  }
+
+  void write_back(ValueId update, Step& step) {
+    plan_.homes[update.index()] = 0;
+    if (step.device != 0) step.write_backs.push_back(crossing(update, step.device, 0));
+  }
+
+  Crossing crossing(ValueId value, std::size_t from, std::size_t to) const {
+    return {.value = value, .from = from, .to = to, .bytes = plan_.graph.spec(value).bytes()};
+  }
+
+  Plan& plan_;
+  std::vector<ValueId> version_;  ///< per value
+  std::vector<bool> given_;       ///< per input and constant: it has a home
+  std::set<std::pair<std::size_t, ValueId>> present_;
+};
+
+/// Fills `homes` and each step's `crossings` and `write_backs`; graph, devices and the steps'
+/// nodes, devices and kernels must be set. A value is copied once to each device that reads it;
+/// states live on device 0, and another device's update of one is copied back at once. Inputs and
+/// constants never cross: they are given to every device that reads them.
+void plan_crossings(Plan& plan) { CrossingPlanner(plan).run(); }
 
 /// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
 /// and the preferred device could not run all of the expansion either; and where a kernel of it is

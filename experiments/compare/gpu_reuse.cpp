@@ -7,6 +7,7 @@
 
 #include "backends/all_backends.h"
 #include "core/base/random.h"
+#include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "experiments/compare/reuse.h"
@@ -95,7 +96,8 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   if (!find_backend(counting.backend).availability().available) return std::nullopt;
   try {
     const training::DeviceSet machine(counting);
-  } catch (const UnsupportedError&) {  // a build without the part "counted"
+  } catch (const UnsupportedError& missing) {
+    say_note(fmt::format("the page lacks the demand of GPU kernels: {}", missing.what()));
     return std::nullopt;
   }
   auto options = run.training;

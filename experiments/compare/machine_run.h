@@ -5,17 +5,32 @@
 #include <atomic>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "experiments/compare/ceilings.h"
 #include "experiments/compare/layers.h"
 #include "experiments/compare/machine_request.h"
 #include "experiments/compare/reuse.h"
+#include "experiments/machines/machine_figures.h"
 #include "experiments/training/data/boundary_metrics.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/training_run.h"
 
 namespace triptych::compare {
+
+struct Ceilings {
+  machines::Figure peak;  ///< FLOP/s of what the contract's kernels compute in
+  std::vector<std::pair<std::string, machines::Figure>> levels;  ///< bytes/s, the nearest first
+  machines::Figure memory;                                       ///< bytes/s of the main memory
+  std::string source;  ///< "device file h200", "measured now", "machine description"
+};
+
+/// Figures of the device file among `figures` that is of this kind of machine, else what the device
+/// measures (about two seconds on a CPU) or says of itself. Nothing where it tells nothing, or only
+/// stands in for another machine.
+std::optional<Ceilings> ceilings_of(const training::DeviceSet& machine,
+                                    std::span<const machines::MachineFigures> figures);
 
 /// Settings that are the same on every machine.
 struct Experiment {

@@ -132,7 +132,7 @@ std::set<std::string> try_all(Device& device, Contract contract, Cases cases = C
   return took_gaps;
 }
 
-/// Operators that a plan lays out with gaps as parts of a Concat (core/runtime/concat_in_place.h).
+/// Operators that a plan lays out with gaps as parts of a Concat (core/runtime/memory_plan.h).
 const auto kTakeGaps = testing::IsSupersetOf(
     {"AveragePool", "AveragePoolGradient", "BatchNormalization", "BatchNormalizationGradient",
      "Concat", "DequantizeLinear", "Expand", "Identity", "MaxPool", "MaxPoolGradient", "Pad",

@@ -7,7 +7,7 @@
 namespace triptych::cpu {
 
 void eigen_product(const PlainProduct& product) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TRIPTYCH_NATIVE_SIMD)
   if (simd_level() == Simd::Avx512) return eigen_product_avx512(product);
   if (simd_level() == Simd::Avx2) return eigen_product_avx2(product);
 #endif
