@@ -139,10 +139,10 @@ void add_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
 
 /// NaN before, between and after the largest numbers of windows, two in some.
 void add_max_pools_of_nan(std::vector<OpCase>& cases, const Problem& problem) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> values;
   for (std::int64_t i = 0; i < problem.x.elements(); ++i)
-    values.push_back(i % 5 == 1 || i % 7 == 3 ? kNan : static_cast<double>(i * 5 % 11) - 4);
+    values.push_back(i % 5 == 1 || i % 7 == 3 ? undefined : static_cast<double>(i * 5 % 11) - 4);
   const auto x = exactly(DType::F32, problem.x, std::move(values));
   cases.push_back({problem.name + "_nan", make_op(with_problem<MaxPool>(problem)), {x}, false});
   cases.push_back({problem.name + "_nan",
@@ -192,7 +192,7 @@ void add_pool_cases(std::vector<OpCase>& cases) {
                        {.name = "", .x = {}, .kernel = {3, 3}, .pads = {1, 1, 1, 1}})),
                    {f32({1, 2, 4, 4}, -2, -1)},
                    false});
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const auto& problem : problems()) {
     if (problem.name == "k2_stride2" || problem.name == "k3_stride2_pad1" ||
         problem.name == "overlapping" || problem.name == "ceil_window_starts_outside") {
@@ -201,7 +201,7 @@ void add_pool_cases(std::vector<OpCase>& cases) {
   }
   cases.push_back({"nan",
                    make_op(with_problem<AveragePool>({.name = "", .x = {}, .kernel = {1, 2}})),
-                   {exactly(DType::F32, {1, 1, 1, 4}, {1, kInfinity, -kInfinity, 2})},
+                   {exactly(DType::F32, {1, 1, 1, 4}, {1, infinity, -infinity, 2})},
                    false});
   const auto global = make_op(GlobalAveragePool{});
   cases.push_back({"plane", global, {f32({2, 17, 5, 7})}});

@@ -232,9 +232,11 @@ class Pairing {
     return *section;
   }
   [[noreturn]] void refuse_missing(const ListEntry& entry) const {
+    const auto note = other_form_note(entry.name, images_.path());
     throw IoError(fmt::format(
-        "\"{}\" has no picture \"{}\", which line {} of the list \"{}\" names{}",
+        "\"{}\" has no picture \"{}\", which line {} of the list \"{}\" names{}{}{}",
         images_.path().string(), entry.name, entry.line, options_.list.string(),
+        note.empty() ? "" : "; ", note,
         entry.line == 1 ? "; were it a header, it would name the column of the images id, image, "
                           "name or file"
                         : ""));

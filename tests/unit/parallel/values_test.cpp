@@ -85,28 +85,35 @@ TrainingGraph gradient_of_later(std::int64_t batch) {
   return net.finish(net.layer(h, weight));
 }
 
-/// One batch normalisation, statistics and all, behind two layers.
-TrainingGraph shared_norm(std::int64_t batch) {
+/// Two batch normalisations of one scale and bias. They share their statistics, too, or have their
+/// own.
+TrainingGraph normalised(std::int64_t batch, bool shared) {
   Net net(batch);
   const Shape channels = {kWidth};
   const auto scale = net.parameter("scale", channels), bias = net.parameter("bias", channels);
-  const auto statistic = [&](const char* name) {
+  const auto statistic = [&](const std::string& name) {
     return net.graph.add_state(name, random_tensor({DType::F32, channels}, 9, true),
                                StateRole::Statistic);
   };
-  ValueId mean = statistic("mean"), variance = statistic("variance"), h = net.x;
-  for (const char* name : {"a", "bb"}) {
+  ValueId mean, variance, h = net.x;
+  for (const std::string name : {"a", "bb"}) {
+    if (!shared || name == "a") {
+      mean = statistic(name + ".mean");
+      variance = statistic(name + ".variance");
+    }
     BatchNormalization norm;
     norm.training_mode = true;
     const std::vector<ValueId> inputs = {net.layer(h, net.parameter(name)), scale, bias, mean,
                                          variance};
-    const auto outputs = net.graph.add_node(make_op(norm), inputs, std::string("norm.") + name);
+    const auto outputs = net.graph.add_node(make_op(norm), inputs, "norm." + name);
     h = outputs[0];
     mean = outputs[1];
     variance = outputs[2];
   }
-  return net.finish(h);
+  return net.finish(net.layer(h, net.parameter("ccc")));
 }
+TrainingGraph shared_norm(std::int64_t batch) { return normalised(batch, true); }
+TrainingGraph shared_scale(std::int64_t batch) { return normalised(batch, false); }
 
 struct Case {
   const char* name;
@@ -159,6 +166,23 @@ INSTANTIATE_TEST_SUITE_P(Parallel, Values,
                                          Case{"gated", gated},
                                          Case{"gradient_of_later", gradient_of_later}),
                          [](const auto& one) { return std::string(one.param.name); });
+
+TEST(Values, of_norms_may_share_scale_and_bias_between_stages) {
+  const RunOptions run = {
+      .batch = kRows, .step = shared_scale, .contract = Contract::F32, .learning_rate = 0.5F};
+  const auto single = train_ranks("dp", 1, "rank-ordered", run);
+  const auto& one = single[0];
+  for (const int ranks : {2, 3}) {
+    for (const auto& rank : train_ranks("layers", ranks, "rank-ordered", run)) {
+      for (std::size_t i = 0; i < one.losses.size(); ++i)
+        EXPECT_NEAR(rank.losses[i], one.losses[i], 2e-6) << ranks;
+      for (const auto& [name, state] : rank.states) {
+        for (std::size_t i = 0; i < state.as<float>().size(); ++i)
+          EXPECT_NEAR(state.as<float>()[i], one.states.at(name).as<float>()[i], 2e-5) << name;
+      }
+    }
+  }
+}
 
 TEST(Values, of_a_norm_that_is_applied_twice_are_refused_in_stages_of_any_cut) {
   const auto graph_of = [](const char* strategy, StrategyRequest request) {

@@ -178,6 +178,11 @@ TEST_F(DescriptionTest, a_name_in_another_unicode_form_is_reported) {
   } catch (const IoError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("has no mask"), HasSubstr("(NFC or NFD)")));
   }
+  auto listed = options();
+  listed.list = folder / "list.csv";
+  test::put_file(listed.list, "cafe\xcc\x81\n");
+  EXPECT_THAT([&] { load_dataset(listed); },
+              ::testing::ThrowsMessage<IoError>(HasSubstr("(NFC or NFD)")));
 }
 
 TEST(UnicodeForm, texts_differ_by_it_alone) {
