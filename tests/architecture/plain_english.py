@@ -31,7 +31,7 @@ GROUPS = {
     "reference": (8, [f"docs/reference/{name}.md" for name in ("columns", "exit-codes", "images-and-masks", "json",
                                                               "mmu", "onnx", "operators", "python")]),
     "directories": (8, ["core/**/README.md", "backends/**/README.md", "parallel/**/README.md",
-                        "systolic/README.md"]),
+                        "systolic/**/README.md", "tests/README.md"]),
     "concepts": (8, ["docs/explanation/*.md"]),
     "labs": (8, ["docs/labs/*.md", "experiments/labs/handouts/*/README.md"]),
     "results": (8, ["docs/results/*.md"]),

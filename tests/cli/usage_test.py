@@ -41,7 +41,7 @@ class Help(ProgramTest):
 
     def test_the_reference_lists_every_option_of_every_command(self):
         page = (SOURCE / "docs/reference/cli.md").read_text()
-        common = " ".join(re.findall(r"^\*\*(?:What is said|Memory)\.\*\*(.*?)\n\n", page, re.M | re.S))
+        common = " ".join(re.findall(r"^\*\*(?:Messages|Memory)\.\*\*(.*?)\n\n", page, re.M | re.S))
         sections = dict(re.findall(r"^## `triptych ([a-z -]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
                         "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",

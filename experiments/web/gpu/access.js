@@ -51,7 +51,7 @@ const Access = (() => {
     const what = `${count(active, "lane")} ${access}${active === 1 ? "s" : ""} ${count(request.bytes, "byte")}${active === 1 ? "" : " each"}, of ${request.of}`;
     if (space === "shared") return `${what}: ${count(drawn, "pass").replace("passs", "passes")} through the banks.`;
     const asked = new Set(request.at.filter((at) => at !== null)).size * request.bytes;
-    return `${what}: ${count(drawn, "sector")}, ${drawn * kSector} bytes moved for ${asked} that differ (${
+    return `${what}: ${count(drawn, "sector")}, ${drawn * kSector} bytes moved for ${asked} different ones (${
       (100 * asked / (drawn * kSector)).toFixed(1)} %).`;
   }
 
@@ -62,12 +62,12 @@ const Access = (() => {
     const lanes = request.at.map((at, lane) => (at === null ? `<span title="lane ${lane} waits">–</span>`
       : `<span class="on" style="--hue:${hue(first(lane))}" title="lane ${lane}: byte ${at}">${lane}</span>`));
     const memory = space === "global"
-      ? `<h3>Sectors of 32 bytes, eight words each, with the lanes that want them</h3><div class="sectors">${parts.map(({ number, lanes: of }, i) =>
+      ? `<h3>Sectors of 32 bytes, eight words each, with the lanes that read them</h3><div class="sectors">${parts.map(({ number, lanes: of }, i) =>
         `<div class="sector"><b>byte ${number * kSector}</b><div>${of.map((who) => cell(who, i)).join("")}</div></div>`).join("")}</div>`
       : `<h3>32 banks of a word, a row for each pass</h3><div class="scroll-x"><div class="banks">${
         Array.from({ length: kBanks }, (_, bank) => `<span class="head">${bank}</span>`).join("")}${
         parts.map((row, i) => row.map((who) => cell(who, i)).join("")).join("")}</div></div>`;
-    element.innerHTML = `<p class="says">${says(request, space, access, parts.length)}</p><h3>Lanes, coloured by what they are served with</h3><div class="scroll-x"><div class="lanes32">${
+    element.innerHTML = `<p class="says">${says(request, space, access, parts.length)}</p><h3>Lanes, coloured by sector or pass</h3><div class="scroll-x"><div class="lanes32">${
       lanes.join("")}</div></div>${memory}`;
     element.dataset.drawn = parts.length;
     element.dataset.cost = request.cost;
