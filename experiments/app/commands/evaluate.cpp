@@ -23,6 +23,7 @@
 #include "experiments/app/saved_run.h"
 #include "experiments/machines/array_machine.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/data/labels.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
 
