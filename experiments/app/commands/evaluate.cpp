@@ -22,6 +22,7 @@
 #include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/data/labels.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
 

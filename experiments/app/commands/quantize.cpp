@@ -51,7 +51,7 @@ std::size_t weight_bytes(const training::SavedRun& run) {
   return bytes;
 }
 
-Quality quality_of(const DeviceSet& machine, const training::SavedRun& run,
+Quality quality_on(const DeviceSet& machine, const training::SavedRun& run,
                    const segmentation::Dataset& samples) {
   training::Predictor predictor(machine, run.config.model, run.states,
                                 {run.config.tile, run.config.margin});
@@ -110,10 +110,10 @@ void quantize(const QuantizeOptions& options, const Context& context) {
   say_note(with_dashes(data.train.note));
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);
-  Quality qualities[2] = {quality_of(floats, run, data.validation), {}};
+  Quality qualities[2] = {quality_on(floats, run, data.validation), {}};
   run.states = std::move(states);
   run.machine.contract = Contract::Int8;
-  qualities[1] = quality_of(integers, run, data.validation);
+  qualities[1] = quality_on(integers, run, data.validation);
   const training::RunLock lock(options.out);
   training::save_network(options.out, run.config.model);
   training::save_run(options.out, run, sources_of(run.states));
