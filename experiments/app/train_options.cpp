@@ -2,11 +2,11 @@
 #include "experiments/app/train_options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string_view>
 
 #include "core/base/file_text.h"
@@ -203,6 +203,21 @@ std::vector<std::string> TrainOptions::resumption(const std::string& folder) con
   return arguments;
 }
 
+namespace {
+
+/// The options of a stored run as the command line has them.
+std::map<std::string, std::string> texts_of(training::SavedRun& saved) {
+  std::map<std::string, std::string> texts;
+  for (const auto& row : training::run_options()) {
+    auto value = value_in(row, saved.config);
+    if (!value) value = value_in(row, saved.machine);
+    if (value && !row.name.empty()) texts[std::string(row.name)] = text_of(*value);
+  }
+  return texts;
+}
+
+}  // namespace
+
 void TrainOptions::apply_to(training::SavedRun& saved) const {
   const auto names = given_names();
   auto asked = run;
@@ -212,15 +227,10 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
                             saved.machine);
   auto& ranks = saved.machine.parallel;
   take_processes(ranks);
-  saved.machine.threads = machine.threads;
   saved.machine.threads = threads_per_rank(saved.machine);
   set_inputs(saved.config);
   validate(saved.config);
-  app_.require_fitting({{"--keep", std::string(name_of(saved.config.keep))},
-                        {"--input", fmt::format("{}", fmt::join(saved.config.data.inputs, ","))},
-                        {"--transport", std::string(name_of(ranks.transport))},
-                        {"--parallel", to_string(ranks.strategy)},
-                        {"--order", std::string(name_of(ranks.order))}});
+  app_.require_fitting(texts_of(saved));
 }
 
 }  // namespace triptych::app

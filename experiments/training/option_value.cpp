@@ -17,7 +17,7 @@ template <class Limits>
 }
 
 template <class T>
-constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
 template <class T>
 void require_member_within(std::string_view name, const Limits& limits, const T& value) {
@@ -56,7 +56,7 @@ std::string text_of(const Value& value) {
       return member.text();
     } else if constexpr (std::is_same_v<T, bool*>) {
       return *member ? "on" : "off";
-    } else if constexpr (is_number<std::remove_pointer_t<T>> || std::is_same_v<T, std::string*>) {
+    } else if constexpr (kIsNumber<std::remove_pointer_t<T>> || std::is_same_v<T, std::string*>) {
       return fmt::format("{}", *member);
     } else {
       return fmt::format("{}", fmt::join(*member, ","));
@@ -93,7 +93,7 @@ bool same_value(const Value& one, const Value& other) {
 
 void require_within(std::string_view name, const Limits& limits, const Value& value) {
   const auto require = [&]<class T>(const T& member) {
-    if constexpr (is_number<std::remove_pointer_t<T>>) require_member_within(name, limits, *member);
+    if constexpr (kIsNumber<std::remove_pointer_t<T>>) require_member_within(name, limits, *member);
   };
   std::visit(require, value);
 }

@@ -205,6 +205,12 @@ class FreeOptions(ResumeTest):
         for run in ("one", "two"):
             self.assertEqual(self.checkpoint("whole")[0], self.checkpoint(run)[0], run)
 
+    def test_of_arrays_do_not_apply_to_a_run_on_pictures(self):
+        self.succeed(*BASE, "--steps", "1", "--out", "a")
+        self.expect_error(2, "train", "--resume", "a", "--input", "x.npy", says="--input and --target go together")
+        self.expect_error(2, "train", "--resume", "a", "--input", "x.npy", "--target", "y.npy",
+                          says="--input is for networks from ONNX files")
+
     def test_of_arrays_name_their_new_places_and_frozen_weights_stay(self):
         (self.folder / "net.onnx").write_bytes(model(
             [node("Gather", ["words", "ids"], ["e"]), node("MatMul", ["e", "head"], ["logits"])],
