@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -405,14 +406,39 @@ std::vector<std::string> links_of(const fs::path& path) {
   return targets;
 }
 
+/// Anchors of a Markdown file's headings, as GitHub makes them.
+std::set<std::string> anchors_of(const fs::path& path) {
+  std::set<std::string> anchors;
+  bool code = false;
+  for (const auto& line : read_lines(path)) {
+    if (line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with("```")) {
+      code = !code;
+    }
+    if (code || !line.starts_with('#')) continue;
+    std::string anchor;
+    for (const char c : line.substr(std::min(line.find_first_not_of("# "), line.size()))) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == ' ') anchor += '-';
+      if (std::isalnum(byte) != 0 || c == '-' || c == '_' || byte >= 0x80) {
+        anchor += static_cast<char>(std::tolower(byte));
+      }
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
 TEST(Architecture, links_in_documents_lead_somewhere) {
   for (const auto& file : project_files({".md"})) {
-    for (auto target : links_of(kRoot / file)) {
-      if (target.find("://") != std::string::npos || target.starts_with("mailto:")) continue;
-      target = target.substr(0, target.find('#'));
-      if (target.empty()) continue;
-      EXPECT_TRUE(fs::exists((kRoot / file).parent_path() / target))
-          << file << " links to " << target;
+    for (const auto& link : links_of(kRoot / file)) {
+      if (link.find("://") != std::string::npos || link.starts_with("mailto:")) continue;
+      const auto mark = link.find('#');
+      const auto target = link.substr(0, mark);
+      const auto page = target.empty() ? kRoot / file : (kRoot / file).parent_path() / target;
+      EXPECT_TRUE(fs::exists(page)) << file << " links to " << link;
+      if (mark == std::string::npos || page.extension() != ".md") continue;
+      EXPECT_TRUE(anchors_of(page).contains(link.substr(mark + 1)))
+          << file << " links to a heading that is missing: " << link;
     }
   }
 }
