@@ -90,4 +90,8 @@ std::unique_ptr<Kernel> prepare_integer(const KernelQuery& query, Device& device
   return prepare_conv<K<Op, SumArithmetic>>(query, device);
 }
 
+/// The gradient of a convolution's weights as a plain product, for kernels that cannot take every
+/// value. Takes every query that accepts_gemm does.
+std::unique_ptr<Kernel> prepare_plain_weight_gradient(const KernelQuery& query, Device& device);
+
 }  // namespace triptych::cpu

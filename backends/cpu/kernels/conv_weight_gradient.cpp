@@ -10,7 +10,7 @@
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
-#include "backends/cpu/kernels/conv_weight_gradient.h"
+#include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"

@@ -4,12 +4,11 @@
 // into the second cache are laid out by all threads, then multiplied by all: each thread takes
 // some taps and channels, whose sums go on from band to band.
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/kernels/conv_weight_gradient.h"
-
 #include <atomic>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/tiles/pack_rows.h"
 #include "backends/host/parallel.h"
