@@ -57,6 +57,17 @@ def training(programs, threads):
                          [Bar("ours", ("PyTorch",), least), Bar("ours", ("oneDNN",), 1.2)])
 
 
+def half(programs, threads):
+    """Under bf16, beside OpenVINO's own choice on a processor with a tile unit and PyTorch's autocast."""
+    for model, mode, batch in (("unet-s", "infer", 1), ("unet-s", "infer", 8), ("unet-m", "infer", 1),
+                               ("unet-m", "infer", 8), ("unet-l", "infer", 1), ("unet-s", "train", 8),
+                               ("unet-m", "train", 8), ("unet-l", "train", 4)):
+        case = (model, mode, batch, threads, programs.repeats_for(gflop(model, mode, batch)))
+        bar = Bar("ours bf16", ("OpenVINO bf16",), 1.0) if mode == "infer" else Bar("ours bf16", ("PyTorch bf16",), 1.2)
+        yield Case(f"bf16 of {model} {mode}, batch {batch}, {threads} threads",
+                   [programs.our_model(*case), *programs.half_models(*case)], [bar])
+
+
 def memory(programs, threads):
     """The whole process at its peak; a few runs reach it."""
     for mode, rival, most in (("infer", "ONNX Runtime", 0.5), ("train", "PyTorch", 0.7)):
@@ -103,7 +114,7 @@ def first(programs, threads, folder):
     yield Case("first mask of unet-s", [entry], [Bar("ours", (), 0.060, smaller=True)])
 
 
-PARTS = {"gemm": products, "infer": inference, "train": training, "memory": memory,
+PARTS = {"gemm": products, "infer": inference, "train": training, "bf16": half, "memory": memory,
          "threads": scaling, "neighbour": neighbour, "first": first}
 
 

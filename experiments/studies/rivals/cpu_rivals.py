@@ -20,6 +20,7 @@ INSTALL = {
     "ONNX Runtime": "apt-get install nodejs npm python3-torch; npm install --ignore-scripts "
                     "--prefix {build} onnxruntime-node@1.30.0 (or set NODE_PATH)",
     "PyTorch": "apt-get install python3-torch libopenblas0-openmp",
+    "OpenVINO": "pip install openvino, beside PyTorch, in an environment whose python PYTHON names",
 }
 
 
@@ -57,6 +58,8 @@ class Programs:
             return (self.build / built[family]).exists()
         if family == "PyTorch":
             return self.succeeds([sys.executable, "-c", "import torch"])
+        if family == "OpenVINO":
+            return (self.build / "unet-l.onnx").exists() and self.succeeds([sys.executable, "-c", "import openvino"])
         return (self.build / "unet-l.onnx").exists() and self.succeeds(
             ["node", "-e", "require('onnxruntime-node')"])
 
@@ -81,10 +84,22 @@ class Programs:
                          *(["--constant-b"] if packed else []),
                          name="ours packed" if packed else "ours")
 
-    def our_model(self, model, mode, batch, threads, repeats, name="ours"):
+    def our_model(self, model, mode, batch, threads, repeats, name="ours", contract="f32"):
         optimizer = ["--optimizer", "sgd", "--momentum", 0.9] if mode == "train" else []
         return self.ours(threads, "--model", model, "--mode", mode, *optimizer, "--batch", batch,
-                         "--repeats", repeats, name=name)
+                         "--contract", contract, "--repeats", repeats, name=name)
+
+    def half_models(self, model, mode, batch, threads, repeats):
+        """Ours and the rivals in bfloat16, and OpenVINO in float32."""
+        ours = self.our_model(model, mode, batch, threads, repeats, "ours bf16", "bf16")
+        if mode == "infer":
+            return [ours] + [Entry(f"OpenVINO {precision}", "OpenVINO",
+                                   [sys.executable, "-B", HERE / "programs/unet_openvino.py",
+                                    self.build / f"{model}.onnx", SIZES[model], batch, threads, repeats, precision],
+                                   threads) for precision in ("bf16", "f32")]
+        return [ours, Entry("PyTorch bf16", "PyTorch",
+                            [sys.executable, "-B", HERE / "programs/unet_torch.py", mode, model, batch, threads,
+                             repeats, "channels-last", "bf16"], threads)]
 
     def fma_peak(self, threads):
         return Entry(f"fma peak, {threads} threads", "fma peak",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """U-Net's training step by PyTorch on the CPU: forward, binary cross-entropy, backward, SGD with
-momentum; float32.   unet_torch.py train MODEL BATCH THREADS REPEATS contiguous|channels-last
+momentum; float32, or with `bf16` under autocast to bfloat16.
+unet_torch.py train MODEL BATCH THREADS REPEATS contiguous|channels-last [bf16]
 
 Prints one JSON object: version, seconds of each step after two that warm up, peak memory.
 """
@@ -24,7 +25,7 @@ def peak_memory_mib():
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM:"))
 
 
-def make_step(model, batch, layout):
+def make_step(model, batch, layout, half):
     torch.manual_seed(0)
     base, depth, size = MODELS[model]
     net = UNet(base, depth).to(memory_format=layout)
@@ -34,17 +35,19 @@ def make_step(model, batch, layout):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(net(x), target)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logits = net(x)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits.float(), target)
         loss.backward()
         optimizer.step()
         return loss.item()
     return step
 
 
-def main(_, model, batch, threads, repeats, layout):
+def main(_, model, batch, threads, repeats, layout, precision="f32"):
     torch.set_num_threads(int(threads))
     step = make_step(model, int(batch), torch.channels_last if layout == "channels-last"
-                     else torch.contiguous_format)
+                     else torch.contiguous_format, precision == "bf16")
     seconds = []
     for run in range(2 + int(repeats)):
         start = time.perf_counter()
