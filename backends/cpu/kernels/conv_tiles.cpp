@@ -70,6 +70,19 @@ ConvGeometry geometry_of(const KernelQuery& query) {
   return query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
 }
 
+template <class Op>
+inline constexpr bool kTransposed =
+    std::is_same_v<Op, ConvTranspose> || std::is_same_v<Op, QuantizedConvTranspose>;
+
+/// As it is multiplied.
+template <class Op>
+StrideOneConv conv_of(const KernelQuery& query) {
+  const auto g = geometry_of<Op>(query);
+  const auto w_stride = query.inputs[1].outer_stride;
+  return g.window.makes_tiles() ? conv_of_tiles(g, kTransposed<Op>, w_stride)
+                                : stride_one_conv(g, kTransposed<Op>, w_stride);
+}
+
 template <class Op, class Arithmetic>
 class ConvTiles : public Kernel {
   using Element = typename Arithmetic::Element;
@@ -77,16 +90,13 @@ class ConvTiles : public Kernel {
   using Sum = typename Finish::Sum;
   using Block = BasicGemmBlock<Sum>;
   using Words = cpu::Words<Element>;
-  static constexpr bool kTransposed =
-      std::is_same_v<Op, ConvTranspose> || std::is_same_v<Op, QuantizedConvTranspose>;
 
  public:
   ConvTiles(const KernelQuery& query, Device& device)
       : geometry_(geometry_of<Op>(query)),
         relu_(has_relu(query.as<Op>())),
         tiled_(geometry_.window.makes_tiles()),
-        conv_((tiled_ ? conv_of_tiles : stride_one_conv)(geometry_, kTransposed,
-                                                         query.inputs[1].outer_stride)),
+        conv_(conv_of<Op>(query)),
         columns_(conv_.out[1]),
         x_stride_(query.inputs[0].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
@@ -141,8 +151,8 @@ class ConvTiles : public Kernel {
   }
 
  private:
-  bool narrows() const { return tiled_ && !kTransposed; }
-  bool widens() const { return tiled_ && kTransposed; }
+  bool narrows() const { return tiled_ && !kTransposed<Op>; }
+  bool widens() const { return tiled_ && kTransposed<Op>; }
   std::int64_t channel_words() const { return ceil_div(conv_.in_channels, Words::kElements); }
   std::int64_t halo() const { return (conv_.kernel[0] - 1) * conv_.dilation[0]; }
   /// A thread's band, and one of its rows.
@@ -330,6 +340,18 @@ class ConvTiles : public Kernel {
   BasicPackedOperand<Element, TileWord> weights_;
 };
 
+/// A band has few rows beside its halo when rows are long, or taps far apart.
+template <class Op>
+bool bands_fit(const KernelQuery& query) {
+  const auto conv = conv_of<Op>(query);
+  const auto elements = query.inputs[0].spec.dtype == DType::F32 ? Words<float>::kElements
+                                                                 : Words<std::int8_t>::kElements;
+  const auto pitch = conv.out[1] + (conv.kernel[1] - 1) * conv.dilation[1];
+  const auto halo = (conv.kernel[0] - 1) * conv.dilation[0];
+  const auto rows = kBandWords / (ceil_div(conv.in_channels, elements) * pitch) - halo;
+  return rows >= 1 && 8 * std::min(rows, conv.out[0]) >= halo;
+}
+
 /// Convolutions that are one product, or one for each tap.
 template <class Op>
 Verdict accepts_tiles(const KernelQuery& query) {
@@ -340,6 +362,9 @@ Verdict accepts_tiles(const KernelQuery& query) {
   const auto& w = g.window;
   if ((w.stride[0] != 1 || w.stride[1] != 1) && !w.makes_tiles())
     return Verdict::no("has another stride than 1");
+  for (int axis = 0; axis < 2 && !w.makes_tiles(); ++axis)
+    if (w.extent(axis) > 1 + w.in[axis] + w.out[axis])
+      return Verdict::no("has taps farther apart than its images are wide");
   return floats ? accepts_image_gemm(query) : Verdict::yes();
 }
 
@@ -348,8 +373,10 @@ Verdict worth_tiles(const KernelQuery& query) {
   if (!tile_unit_missing().empty()) return Verdict::no(tile_unit_missing());
   const auto g = geometry_of<Op>(query);
   const auto fewest = std::min(g.in_channels, g.out_channels);
-  return fewest >= kFewestChannels ? Verdict::yes()
-                                   : Verdict::no("fills tiles badly with so few channels");
+  if (fewest < kFewestChannels) return Verdict::no("fills tiles badly with so few channels");
+  return bands_fit<Op>(query)
+             ? Verdict::yes()
+             : Verdict::no("has rows too long, or taps too far apart, for a cache");
 }
 
 template <class Op>

@@ -27,7 +27,7 @@ constexpr std::int64_t kTaskRows = 256, kMostTaskColumns = 256;
 constexpr std::int64_t kTasksPerThread = 4;
 // Packed matrices of a batch that are multiplied together.
 constexpr std::int64_t kGroupWords = 8 * 1024 * 1024;
-constexpr std::int64_t kFewestRows = 8;
+constexpr std::int64_t kFewest = 8;
 
 /// A factor as `lines` rows of a, or columns of b, of k elements: element (line, i) at
 /// line * line_step + i * k_step. One of the steps is 1.
@@ -74,7 +74,7 @@ class MatMulTiles : public Kernel {
         b_(factor(!query.as<MatMul>().transpose_b, g_.n)),
         kind_(tile_unit_kind()),
         group_(std::clamp(kGroupWords / (a_.words() + b_.words() + 1), std::int64_t{1},
-                          std::ssize(g_.batch_a))) {
+                          std::int64_t{std::ssize(g_.batch_a)})) {
     b_.of_b = true;
     for (std::int64_t step = 0; step < a_.steps(); ++step)
       steps_.push_back(step * kTileWords * kWordBytes);
@@ -106,9 +106,9 @@ class MatMulTiles : public Kernel {
     if (!tile_unit_missing().empty()) return Verdict::no(tile_unit_missing());
     const auto g =
         MatMulGeometry::merged(query.as<MatMul>(), query.inputs[0].spec, query.inputs[1].spec);
-    return std::min({g.m, g.n, g.k}) >= kFewestRows
+    return std::min(g.n, g.k) >= kFewest  // m may be the size of a batch
                ? Verdict::yes()
-               : Verdict::no("fills tiles badly with so few rows, columns or products");
+               : Verdict::no("fills tiles badly with so few columns or products");
   }
 
   std::size_t scratch_bytes() const override {

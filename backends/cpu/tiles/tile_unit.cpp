@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::int64_t kWordBytes = sizeof(TileWord);
 
+/// `rounded` is `exact` as a float. The unit flushes what is subnormal before it is rounded to the
+/// grid of subnormals.
+float flushed(float rounded, double exact) {
+  const bool tiny = std::abs(exact) < 0x1p-126 - 0x1p-151;
+  return tiny ? std::copysign(0.0F, rounded) : rounded;
+}
+
 float without_subnormals(float value) {
   return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
 }
@@ -46,10 +53,14 @@ float stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
     const auto left = word_at(a + k * kWordBytes), right = word_at(b + k * b_line);
     for (const int i : {0, 1}) {
       auto& chain = chains[static_cast<std::size_t>(i)];
-      chain = without_subnormals(std::fma(element(left, i), element(right, i), chain));
+      const float x = element(left, i), y = element(right, i);
+      chain = flushed(std::fma(x, y, chain), double{x} * double{y} + double{chain});
     }
   }
-  return without_subnormals(sum + without_subnormals(chains[0] + chains[1]));
+  const auto add = [](float one, float other) {
+    return flushed(one + other, double{one} + double{other});
+  };
+  return add(without_subnormals(sum), add(chains[0], chains[1]));
 }
 
 std::int32_t stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -94,6 +95,37 @@ TEST(TileUnit, TheStandInHasTheBitsOfTheHardware) {
                 << "depth " << depth << ", blocks " << rows << " x " << columns << ", steps "
                 << steps;
           }
+}
+
+/// The sum that starts at `start` after one step of two products, as bits.
+std::uint32_t sum_of_two(float start, const std::array<float, 2>& x, const std::array<float, 2>& y,
+                         TileUnit::Kind kind) {
+  const auto word = [](const std::array<float, 2>& pair) {
+    return TileWord{bf16_bits(pair[0])} | TileWord{bf16_bits(pair[1])} << 16;
+  };
+  const Words a(16, word(x)), b(16, word(y));
+  const std::int64_t step = 0;
+  std::vector<float> sums(256, start);
+  TileUnit(TileNumbers::Bf16, 1, kind)
+      .multiply({.a = {bytes(a), {&step, 1}, 4, 0},
+                 .b = {bytes(b), {&step, 1}, 64, 0},
+                 .sums = sums.data(),
+                 .sums_stride = 16,
+                 .accumulate = true});
+  return std::bit_cast<std::uint32_t>(sums[17]);
+}
+
+TEST(TileUnit, ResultsAroundTheSmallestNormalAreFlushedAsByTheHardware) {
+  if (!tile_unit_missing().empty()) GTEST_SKIP() << tile_unit_missing();
+  const float starts[] = {0, -0x1p-127F, 0x1p-126F, -0x1p-126F, 0x1.8p-126F};
+  const std::array<float, 2> factors[] = {
+      {0x1p-63F, -0x1p-75F}, {0x1p-63F, 0x1p-75F}, {-0x1p-63F, 0x1p-76F}, {0x1.8p-63F, -0x1p-63F}};
+  for (const float start : starts)
+    for (const auto& x : factors)
+      for (const auto& y : {std::array{0x1p-63F, 0x1p-75F}, std::array{0x1p-63F, 0x1p-63F}})
+        EXPECT_EQ(sum_of_two(start, x, y, TileUnit::Kind::Hardware),
+                  sum_of_two(start, x, y, TileUnit::Kind::StandIn))
+            << start << ' ' << x[0] << ' ' << x[1] << ' ' << y[1];
 }
 
 TEST(TileUnit, SubnormalOperandsCountAsZero) {
