@@ -115,24 +115,24 @@ double best_rate(int threads, double flops, const Run& run) {
 
 double measured_peak(int threads) {
   return best_rate(threads, HWY_DYNAMIC_DISPATCH(flops_of_run)(), [] {
-    static volatile float kept;  // or the compiler leaves the loop out
+    [[maybe_unused]] static volatile float kept;  // or the compiler drops the loop
     kept = HWY_DYNAMIC_DISPATCH(run_multiply_adds)();
   });
 }
 
 double measured_tile_peak(int threads) {
-  constexpr std::int64_t kProducts = 64;
-  constexpr double kFlops = 2.0 * kProducts * 4 * kTileRows * kTileColumns * 2 * kTileDepth;
-  return best_rate(threads, kFlops, [] {
+  constexpr std::int64_t products = 64;
+  constexpr double flops = 2.0 * products * 4 * kTileRows * kTileColumns * 2 * kTileDepth;
+  return best_rate(threads, flops, [] {
     // All products read the same two kilobytes of each factor.
-    alignas(64) static constexpr std::array<TileWord, 2 * kTileRows * kTileDepth> kWords{};
-    static constexpr std::array<std::int64_t, kProducts> kSteps{};
-    constexpr std::int64_t kLine = 64, kTile = kTileRows * kLine;
+    alignas(64) static constexpr std::array<TileWord, 2 * kTileRows * kTileDepth> zeros{};
+    static constexpr std::array<std::int64_t, products> steps{};
+    constexpr std::int64_t line = 64, tile = kTileRows * line;
     alignas(64) std::array<float, 4 * kTileRows * kTileColumns> sums;
-    const auto* words = reinterpret_cast<const std::byte*>(kWords.data());
+    const auto* words = reinterpret_cast<const std::byte*>(zeros.data());
     const TileUnit unit(TileNumbers::Bf16, kTileDepth, TileUnit::Kind::Hardware);
-    unit.multiply({.a = {words, kSteps, kLine, kTile},
-                   .b = {words, kSteps, kLine, kTile},
+    unit.multiply({.a = {words, steps, line, tile},
+                   .b = {words, steps, line, tile},
                    .sums = sums.data(),
                    .sums_stride = 2 * kTileColumns,
                    .row_blocks = 2,

@@ -96,11 +96,11 @@ void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
 
 std::string ask_for_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kNeeded = 1U << 22 | 1U << 24 | 1U << 25;  // bf16, tiles, int8: leaf 7, edx
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kNeeded) != kNeeded)
+  constexpr unsigned needed = 1U << 22 | 1U << 24 | 1U << 25;  // bf16, tiles, int8: leaf 7, edx
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & needed) != needed)
     return "this processor has no tile unit (AMX)";
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // asm/prctl.h of Linux 5.16
-  if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
+  constexpr long request_permission = 0x1023, tile_data = 18;  // asm/prctl.h of Linux 5.16
+  if (syscall(SYS_arch_prctl, request_permission, tile_data) != 0)
     return "the system does not permit this process to use the processor's tile unit (AMX)";
   return {};
 }
