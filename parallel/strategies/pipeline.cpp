@@ -195,7 +195,7 @@ class Stage {
     }
     const auto phase = target_.phase(node.phase);
     const auto name = one_by_one() ? fmt::format("{}.{}", pass, node.name) : node.name;
-    const auto outputs = target_.add_node(std::move(op), inputs, name);
+    auto outputs = target_.add_node(std::move(op), inputs, name);
     auto& values = micro_[static_cast<std::size_t>(m)];
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node.outputs[i]] = outputs[i];
     // The next micro-batch updates what this one has updated.

@@ -234,7 +234,7 @@ class Build {
 
   /// The shared object.
   fs::path link() const {
-    const fs::path target = plan_.folder / "machine.so";
+    fs::path target = plan_.folder / "machine.so";
     Command command{toolchain().compiler, "-shared", runtime_file().string()};
     for (const std::string& object : objects()) command.push_back(model() + "/" + object);
     append_words(command, "-lz -latomic -pthread -Wl,-z,defs -o");

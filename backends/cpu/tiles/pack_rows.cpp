@@ -60,20 +60,20 @@ void pack_quads(const std::array<const std::int8_t*, 4>& rows, std::int64_t stri
 }
 
 bool pack_halves(const float* from, std::int64_t stride, std::int64_t count, std::uint16_t* to) {
-  constexpr TileWord kExponent = 0x7F800000U;
+  constexpr TileWord exponent = 0x7F800000U;
   TileWord largest = 0;
   simd([=, &largest] {
     with_stride(stride, [=, &largest](auto step) {
       TileWord most = 0;
       for (std::int64_t i = 0; i < count; ++i) {
         const auto word = upper_half(from[i * step]);
-        most = std::max(most, word & kExponent);
+        most = std::max(most, word & exponent);
         to[i] = static_cast<std::uint16_t>(word >> 16);
       }
       largest = most;
     });
   });
-  return largest < kExponent;
+  return largest < exponent;
 }
 
 }  // namespace triptych::cpu

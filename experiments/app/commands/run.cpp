@@ -41,7 +41,6 @@ namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
-using training::PictureFormat;
 using training::PredictionFile;
 
 struct RunOptions {

@@ -33,6 +33,7 @@ void require_unused(const SynthesizeOptions& options, const segmentation::Synthe
   const auto runs = training::runs_on(options.out);
   if (runs.empty() || !segmentation::replaces_dataset(options.out, data, options.images)) return;
   std::vector<std::string> names;
+  names.reserve(runs.size());
   for (const auto& run : runs) names.push_back(fmt::format("\"{}\"", run.string()));
   const auto trained = fmt::format("these runs trained on the images in \"{}\": {}", options.out,
                                    fmt::join(names, ", "));
