@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/ops/conv_geometry.h"
+#include "core/runtime/kernel.h"
 
 namespace triptych::cpu {
 
@@ -16,7 +17,16 @@ struct StrideOneConv {
   bool flipped = false;                        ///< taps run backwards
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
+  /// Columns of a padded row, and rows of the input beside those of an output row.
+  std::int64_t pitch() const { return out[1] + (kernel[1] - 1) * dilation[1]; }
+  std::int64_t halo() const { return (kernel[0] - 1) * dilation[0]; }
 };
+
+/// Convolutions and gradients of weights that the tile unit takes: one group, a stride of 1 or
+/// windows that tile the larger image, and taps within the size of the images.
+Verdict accepts_on_tiles(const ConvGeometry& g);
+/// Whether the tile unit is there, and has enough channels to pay.
+Verdict worth_on_tiles(const ConvGeometry& g);
 
 /// Wants a stride of 1. `g` of a transposed convolution is the convolution whose input gradient it
 /// is; `w_stride`: elements from one index of the weights' first axis to the next.

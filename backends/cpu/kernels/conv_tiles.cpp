@@ -27,13 +27,9 @@ namespace {
 
 // Words of a thread's band, which stay in its second cache.
 constexpr std::int64_t kBandWords = 192 * 1024;
-constexpr std::int64_t kWordBytes = sizeof(TileWord);
-constexpr std::int64_t kBlock = kMostTileBlocks * kTileRows;
-static_assert(kTileRows == kTileColumns);
-// Fewer rows cost too many rows of halo.
+// A band of fewer rows packs too much halo.
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kTasksPerThread = 2;
-constexpr std::int64_t kFewestChannels = 8;
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
@@ -102,7 +98,7 @@ class ConvTiles : public Kernel {
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
         kind_(tile_unit_kind()),
-        pitch_(columns_ + (conv_.kernel[1] - 1) * conv_.dilation[1]),
+        pitch_(conv_.pitch()),
         steps_per_tap_(ceil_div(channel_words(), kTileDepth)),
         depth_(ceil_div(channel_words(), steps_per_tap_)),
         steps_(steps_per_tap_ * conv_.taps()),
@@ -113,14 +109,14 @@ class ConvTiles : public Kernel {
             constant_input(query, 1), device) {
     cut_bands();
     for (std::int64_t step = 0; step < steps_; ++step) {
-      single_weight_steps_.push_back(step * kTileColumns * depth_ * kWordBytes);
+      single_weight_steps_.push_back(step * kTileColumns * depth_ * kTileWordBytes);
       double_weight_steps_.push_back(2 * single_weight_steps_.back());
     }
     for (std::int64_t s = 0; s < steps_per_tap_; ++s)
       for (std::int64_t ky = 0; ky < conv_.kernel[0]; ++ky)
         for (std::int64_t kx = 0; kx < conv_.kernel[1]; ++kx)
           patch_steps_.push_back(
-              kWordBytes *
+              kTileWordBytes *
               (s * plane_ + depth_ * (ky * conv_.dilation[0] * pitch_ + kx * conv_.dilation[1])));
   }
 
@@ -154,15 +150,15 @@ class ConvTiles : public Kernel {
   bool narrows() const { return tiled_ && !kTransposed<Op>; }
   bool widens() const { return tiled_ && kTransposed<Op>; }
   std::int64_t channel_words() const { return ceil_div(conv_.in_channels, Words::kElements); }
-  std::int64_t halo() const { return (conv_.kernel[0] - 1) * conv_.dilation[0]; }
   /// A thread's band, and one of its rows.
   std::int64_t band_words() const {
-    return checked_add(steps_per_tap_ * plane_, round_up(depth_ * pitch_, kAlignment / kWordBytes));
+    return checked_add(steps_per_tap_ * plane_,
+                       round_up(depth_ * pitch_, kAlignment / kTileWordBytes));
   }
 
   void cut_bands() {
     const auto row_words = steps_per_tap_ * depth_ * pitch_;
-    const auto cached = kBandWords / row_words - halo();
+    const auto cached = kBandWords / row_words - conv_.halo();
     const auto wanted = ceil_div(conv_.out[0] * conv_.batch, kTasksPerThread * threads_);
     band_rows_ =
         std::clamp(std::min(cached, std::max(wanted, kFewestRows)), std::int64_t{1}, conv_.out[0]);
@@ -174,9 +170,9 @@ class ConvTiles : public Kernel {
                   : std::min(ceil_div(out_blocks_, kMostTileBlocks),
                              ceil_div(kTasksPerThread * threads_, bands_));
     // The last positions may lie behind the rows.
-    plane_ = checked_mul(depth_, checked_mul(band_rows_ + halo(), pitch_) +
-                                     (conv_.kernel[1] - 1) * conv_.dilation[1] + kBlock);
-    plane_ = round_up(plane_, kAlignment / kWordBytes);
+    plane_ = checked_mul(depth_, checked_mul(band_rows_ + conv_.halo(), pitch_) +
+                                     (conv_.kernel[1] - 1) * conv_.dilation[1] + kTileBlock);
+    plane_ = round_up(plane_, kAlignment / kTileWordBytes);
   }
 
   /// [two blocks of channels][step][block][word of k][channel].
@@ -225,7 +221,7 @@ class ConvTiles : public Kernel {
   /// The rows of x that the output rows `rows` read, padded: [step's words][position][word]. `row`:
   /// memory for one row.
   void pack_band(const Element* x, Range rows, TileWord* band, TileWord* row_words) const {
-    const auto count = rows.size() + halo();
+    const auto count = rows.size() + conv_.halo();
     for (std::int64_t s = 0; s < steps_per_tap_; ++s) {
       TileWord* to = band + s * plane_;
       for (std::int64_t r = 0; r < count; ++r) {
@@ -266,32 +262,33 @@ class ConvTiles : public Kernel {
                 const TileWord* band, std::int64_t image, Range rows, std::int64_t group) const {
     const auto pairs = ceil_div(out_blocks_, kMostTileBlocks);
     const auto positions = rows.size() * pitch_;
-    const auto block_bytes = kTileColumns * depth_ * kWordBytes;
+    const auto block_bytes = kTileColumns * depth_ * kTileWordBytes;
     for (auto pair = group * pairs / groups_; pair < (group + 1) * pairs / groups_; ++pair) {
       const auto first = pair * kMostTileBlocks;
       const auto blocks = std::min(kMostTileBlocks, out_blocks_ - first);
       const Range channels = {first * kTileColumns,
                               std::min((first + blocks) * kTileColumns, conv_.out_channels)};
-      alignas(64) Sum sums[kBlock * kBlock], turned[kBlock * kBlock];
+      alignas(64) Sum sums[kTileBlock * kTileBlock], turned[kTileBlock * kTileBlock];
       TileProduct product = {
           .a = {.steps = patch_steps_,
-                .line = depth_ * kWordBytes,
-                .block = kTileRows * depth_ * kWordBytes},
+                .line = depth_ * kTileWordBytes,
+                .block = kTileRows * depth_ * kTileWordBytes},
           .b = {.data = bytes(weights + first * kTileColumns * steps_ * depth_),
                 .steps = blocks == 1 ? single_weight_steps_ : double_weight_steps_,
-                .line = kTileColumns * kWordBytes,
+                .line = kTileColumns * kTileWordBytes,
                 .block = block_bytes},
           .sums = sums,
-          .sums_stride = kBlock,
+          .sums_stride = kTileBlock,
           .column_blocks = blocks};
-      for (std::int64_t p = 0; p < positions; p += kBlock) {
+      for (std::int64_t p = 0; p < positions; p += kTileBlock) {
         product.a.data = bytes(band + p * depth_);
         product.row_blocks = positions - p > kTileRows ? 2 : 1;
         unit.multiply(product);
-        transpose_matrix({reinterpret_cast<const float*>(sums), kBlock,
+        transpose_matrix({reinterpret_cast<const float*>(sums), kTileBlock,
                           product.row_blocks * kTileRows, blocks * kTileColumns},
-                         reinterpret_cast<float*>(turned), kBlock, Rounding::None);
-        store(args, image, {channels, {p, std::min(p + kBlock, positions)}, turned, kBlock}, rows);
+                         reinterpret_cast<float*>(turned), kTileBlock, Rounding::None);
+        store(args, image, {channels, {p, std::min(p + kTileBlock, positions)}, turned, kTileBlock},
+              rows);
       }
     }
   }
@@ -346,10 +343,9 @@ bool bands_fit(const KernelQuery& query) {
   const auto conv = conv_of<Op>(query);
   const auto elements = query.inputs[0].spec.dtype == DType::F32 ? Words<float>::kElements
                                                                  : Words<std::int8_t>::kElements;
-  const auto pitch = conv.out[1] + (conv.kernel[1] - 1) * conv.dilation[1];
-  const auto halo = (conv.kernel[0] - 1) * conv.dilation[0];
-  const auto rows = kBandWords / (ceil_div(conv.in_channels, elements) * pitch) - halo;
-  return rows >= 1 && 8 * std::min(rows, conv.out[0]) >= halo;
+  const auto rows =
+      kBandWords / (ceil_div(conv.in_channels, elements) * conv.pitch()) - conv.halo();
+  return rows >= 1 && 8 * std::min(rows, conv.out[0]) >= conv.halo();
 }
 
 /// Convolutions that are one product, or one for each tap.
@@ -357,23 +353,15 @@ template <class Op>
 Verdict accepts_tiles(const KernelQuery& query) {
   const bool floats = query.inputs[0].spec.dtype == DType::F32;
   if (floats && query.contract != Contract::Bf16) return Verdict::no("computes under bf16 only");
-  const auto g = geometry_of<Op>(query);
-  if (g.groups != 1) return Verdict::no("has several groups");
-  const auto& w = g.window;
-  if ((w.stride[0] != 1 || w.stride[1] != 1) && !w.makes_tiles())
-    return Verdict::no("has another stride than 1");
-  for (int axis = 0; axis < 2 && !w.makes_tiles(); ++axis)
-    if (w.extent(axis) > 1 + w.in[axis] + w.out[axis])
-      return Verdict::no("has taps farther apart than its images are wide");
+  auto verdict = accepts_on_tiles(geometry_of<Op>(query));
+  if (!verdict.accepted) return verdict;
   return floats ? accepts_image_gemm(query) : Verdict::yes();
 }
 
 template <class Op>
 Verdict worth_tiles(const KernelQuery& query) {
-  if (!tile_unit_missing().empty()) return Verdict::no(tile_unit_missing());
-  const auto g = geometry_of<Op>(query);
-  const auto fewest = std::min(g.in_channels, g.out_channels);
-  if (fewest < kFewestChannels) return Verdict::no("fills tiles badly with so few channels");
+  auto verdict = worth_on_tiles(geometry_of<Op>(query));
+  if (!verdict.accepted) return verdict;
   return bands_fit<Op>(query)
              ? Verdict::yes()
              : Verdict::no("has rows too long, or taps too far apart, for a cache");

@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/conv_store.h"
+#include "backends/cpu/kernels/conv_stride_one.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/tiles/pack_rows.h"
 #include "backends/host/parallel.h"
@@ -20,10 +21,8 @@ namespace {
 
 constexpr std::int64_t kBandBytes = 1'200'000;
 constexpr std::int64_t kHalfBytes = 2;
-constexpr std::int64_t kWordBytes = sizeof(TileWord);
 constexpr std::int64_t kStep = 2 * kTileDepth;  ///< positions of a tile product
-constexpr std::int64_t kBlock = kMostTileBlocks * kTileRows;
-constexpr std::int64_t kUnitFloats = kBlock * kBlock;
+constexpr std::int64_t kUnitFloats = kTileBlock * kTileBlock;
 
 /// Output rows of an image that are multiplied together with others.
 struct Band {
@@ -59,20 +58,12 @@ class ConvWeightGradientTiles : public Kernel {
 
   static Verdict accepts(const KernelQuery& query) {
     if (query.contract != Contract::Bf16) return Verdict::no("computes under bf16 only");
-    const auto g = geometry(query);
-    if (g.groups != 1) return Verdict::no("has several groups");
-    const auto& w = g.window;
-    if ((w.stride[0] != 1 || w.stride[1] != 1) && !w.makes_tiles())
-      return Verdict::no("has another stride than 1");
+    auto verdict = accepts_on_tiles(geometry(query));
+    if (!verdict.accepted) return verdict;
     return accepts_gemm(query);
   }
 
-  static Verdict worth(const KernelQuery& query) {
-    if (!tile_unit_missing().empty()) return Verdict::no(tile_unit_missing());
-    const auto g = geometry(query);
-    const auto fewest = std::min(g.in_channels, g.out_channels);
-    return fewest >= 8 ? Verdict::yes() : Verdict::no("fills tiles badly with so few channels");
-  }
+  static Verdict worth(const KernelQuery& query) { return worth_on_tiles(geometry(query)); }
 
   std::size_t scratch_bytes() const override {
     const auto own = checked_add(checked_add(x_bytes(), dy_bytes()),
@@ -104,8 +95,8 @@ class ConvWeightGradientTiles : public Kernel {
 
   std::int64_t taps() const { return kernel_[0] * kernel_[1]; }
   std::int64_t halo() const { return (kernel_[0] - 1) * g_.window.dilation[0]; }
-  std::int64_t channel_blocks() const { return ceil_div(channels_, kBlock); }
-  std::int64_t out_blocks() const { return ceil_div(g_.out_channels, kBlock); }
+  std::int64_t channel_blocks() const { return ceil_div(channels_, kTileBlock); }
+  std::int64_t out_blocks() const { return ceil_div(g_.out_channels, kTileBlock); }
   /// Sums of one tap, and of up to two tiles of channels on each side.
   std::int64_t units() const { return channel_blocks() * out_blocks() * taps(); }
 
@@ -227,16 +218,16 @@ class ConvWeightGradientTiles : public Kernel {
     parallel_for(units(), 1, [&](std::int64_t begin, std::int64_t end) {
       const TileUnit unit(TileNumbers::Bf16, kTileDepth, kind_);
       for (auto i = begin; i < end; ++i) {
-        const auto tap = i % taps(), channel = i / taps() / out_blocks() * kBlock;
-        const auto out = i / taps() % out_blocks() * kBlock;
+        const auto tap = i % taps(), channel = i / taps() / out_blocks() * kTileBlock;
+        const auto out = i / taps() % out_blocks() * kTileBlock;
         const auto offset = tap / kernel_[1] * g_.window.dilation[0] * pitch_ +
                             tap % kernel_[1] * g_.window.dilation[1];
         unit.multiply(
             {.a = {x + channel * line + offset * kHalfBytes, chunk.x_steps, line, kTileRows * line},
-             .b = {dy + out * kWordBytes, chunk.dy_steps, out_ * kWordBytes,
-                   kTileColumns * kWordBytes},
+             .b = {dy + out * kTileWordBytes, chunk.dy_steps, out_ * kTileWordBytes,
+                   kTileColumns * kTileWordBytes},
              .sums = sums + i * kUnitFloats,
-             .sums_stride = kBlock,
+             .sums_stride = kTileBlock,
              .row_blocks = channels_ - channel > kTileRows ? 2 : 1,
              .column_blocks = g_.out_channels - out > kTileColumns ? 2 : 1,
              .accumulate = &chunk != &chunks_.front()});
@@ -248,8 +239,9 @@ class ConvWeightGradientTiles : public Kernel {
     parallel_for(g_.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto o = begin; o < end; ++o) {
         for (std::int64_t c = 0; c < channels_; ++c) {
-          const auto unit = (c / kBlock * out_blocks() + o / kBlock) * taps();
-          const float* from = sums + unit * kUnitFloats + c % kBlock * kBlock + o % kBlock;
+          const auto unit = (c / kTileBlock * out_blocks() + o / kTileBlock) * taps();
+          const float* from =
+              sums + unit * kUnitFloats + c % kTileBlock * kTileBlock + o % kTileBlock;
           float* to = dw + o * dw_stride_ + c * taps();
           for (std::int64_t tap = 0; tap < taps(); ++tap) to[tap] = from[tap * kUnitFloats];
         }

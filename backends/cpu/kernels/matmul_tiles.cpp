@@ -18,9 +18,7 @@
 namespace triptych::cpu {
 namespace {
 
-constexpr std::int64_t kWordBytes = sizeof(TileWord);
 constexpr std::int64_t kTileWords = kTileRows * kTileDepth;
-constexpr std::int64_t kBlock = kMostTileBlocks * kTileRows;
 constexpr std::int64_t kStepElements = 2 * kTileDepth;
 constexpr std::int64_t kBlockSteps = 16;  ///< of a block of K
 constexpr std::int64_t kTaskRows = 256, kMostTaskColumns = 256;
@@ -77,9 +75,9 @@ class MatMulTiles : public Kernel {
                           std::int64_t{std::ssize(g_.batch_a)})) {
     b_.of_b = true;
     for (std::int64_t step = 0; step < a_.steps(); ++step)
-      steps_.push_back(step * kTileWords * kWordBytes);
+      steps_.push_back(step * kTileWords * kTileWordBytes);
     const auto row_tasks = ceil_div(g_.m, kTaskRows) * group_;
-    while (task_columns_ > kBlock &&
+    while (task_columns_ > kTileBlock &&
            row_tasks * ceil_div(g_.n, task_columns_) < kTasksPerThread * device_threads(device))
       task_columns_ /= 2;
     if (const auto* b = constant_input(query, 1)) {
@@ -113,7 +111,7 @@ class MatMulTiles : public Kernel {
 
   std::size_t scratch_bytes() const override {
     const auto words = checked_add(a_.words(), packed_b_ ? 0 : b_.words());
-    return static_cast<std::size_t>(checked_mul(checked_mul(group_, words), kWordBytes));
+    return static_cast<std::size_t>(checked_mul(checked_mul(group_, words), kTileWordBytes));
   }
   std::size_t resident_bytes() const override {
     return packed_b_ ? packed_b_->resident_bytes() : 0;
@@ -186,9 +184,9 @@ class MatMulTiles : public Kernel {
     const auto steps = a_.steps();
     for (std::int64_t step = 0; step < steps; step += kBlockSteps) {
       const Range block = {step, std::min(step + kBlockSteps, steps)};
-      for (auto m = rows.begin; m < rows.end; m += kBlock) {
-        for (auto n = columns.begin; n < columns.end; n += kBlock) {
-          if (m + kBlock <= g_.m && n + kBlock <= g_.n) {
+      for (auto m = rows.begin; m < rows.end; m += kTileBlock) {
+        for (auto n = columns.begin; n < columns.end; n += kTileBlock) {
+          if (m + kTileBlock <= g_.m && n + kTileBlock <= g_.n) {
             unit.multiply(block_at(product, m, n, block, product.y + m * g_.n + n, g_.n));
           } else if (block.end == steps) {
             multiply_edge(unit, product, m, n);
@@ -201,11 +199,11 @@ class MatMulTiles : public Kernel {
   /// A block that y has not got whole.
   void multiply_edge(const TileUnit& unit, const Product& product, std::int64_t m,
                      std::int64_t n) const {
-    alignas(64) float sums[kBlock * kBlock];
-    unit.multiply(block_at(product, m, n, {0, a_.steps()}, sums, kBlock));
-    const auto width = std::min(kBlock, g_.n - n);
-    for (std::int64_t row = 0; row < std::min(kBlock, g_.m - m); ++row)
-      std::copy_n(sums + row * kBlock, width, product.y + (m + row) * g_.n + n);
+    alignas(64) float sums[kTileBlock * kTileBlock];
+    unit.multiply(block_at(product, m, n, {0, a_.steps()}, sums, kTileBlock));
+    const auto width = std::min(kTileBlock, g_.n - n);
+    for (std::int64_t row = 0; row < std::min(kTileBlock, g_.m - m); ++row)
+      std::copy_n(sums + row * kTileBlock, width, product.y + (m + row) * g_.n + n);
   }
 
   TileProduct block_at(const Product& product, std::int64_t m, std::int64_t n, Range steps,
@@ -215,8 +213,8 @@ class MatMulTiles : public Kernel {
       return {.data = reinterpret_cast<const std::byte*>(packed + line / kTileRows * panel),
               .steps = std::span(steps_).subspan(static_cast<std::size_t>(steps.begin),
                                                  static_cast<std::size_t>(steps.size())),
-              .line = kTileDepth * kWordBytes,
-              .block = panel * kWordBytes};
+              .line = kTileDepth * kTileWordBytes,
+              .block = panel * kTileWordBytes};
     };
     return {.a = operand(product.a, m),
             .b = operand(product.b, n),

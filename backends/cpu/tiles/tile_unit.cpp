@@ -20,8 +20,6 @@
 namespace triptych::cpu {
 namespace {
 
-constexpr std::int64_t kWordBytes = sizeof(TileWord);
-
 /// `rounded` is `exact` as a float. The unit flushes what is subnormal before it is rounded to the
 /// grid of subnormals.
 float flushed(float rounded, double exact) {
@@ -50,7 +48,7 @@ float stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
                     float sum) {
   std::array<float, 2> chains{};
   for (std::int64_t k = 0; k < depth; ++k) {
-    const auto left = word_at(a + k * kWordBytes), right = word_at(b + k * b_line);
+    const auto left = word_at(a + k * kTileWordBytes), right = word_at(b + k * b_line);
     for (const int i : {0, 1}) {
       auto& chain = chains[static_cast<std::size_t>(i)];
       const float x = element(left, i), y = element(right, i);
@@ -66,7 +64,7 @@ float stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
 std::int32_t stand_in_step(const std::byte* a, const std::byte* b, std::int64_t b_line,
                            std::int64_t depth, std::int32_t sum) {
   for (std::int64_t k = 0; k < depth; ++k) {
-    const auto left = word_at(a + k * kWordBytes), right = word_at(b + k * b_line);
+    const auto left = word_at(a + k * kTileWordBytes), right = word_at(b + k * b_line);
     for (int bit = 0; bit < 32; bit += 8) {
       const std::int32_t product = static_cast<std::int8_t>(left >> bit & 0xFFU) *
                                    static_cast<std::int8_t>(right >> bit & 0xFFU);
@@ -83,7 +81,7 @@ void multiply_by_stand_in(const TileProduct& p, std::int64_t depth) {
     const auto* a = p.a.data + row / kTileRows * p.a.block + row % kTileRows * p.a.line;
     for (std::int64_t column = 0; column < p.column_blocks * kTileColumns; ++column) {
       const auto* b =
-          p.b.data + column / kTileColumns * p.b.block + column % kTileColumns * kWordBytes;
+          p.b.data + column / kTileColumns * p.b.block + column % kTileColumns * kTileWordBytes;
       Sum& sum = sums[row * p.sums_stride + column];
       if (!p.accumulate) sum = 0;
       for (std::size_t step = 0; step < p.a.steps.size(); ++step)
@@ -165,7 +163,7 @@ void finish_stores() { __asm__ volatile("" ::: "memory"); }
 
 template <TileNumbers kNumbers, int kRows, int kColumns>
 [[gnu::target("amx-tile,amx-bf16,amx-int8")]] void multiply_on_unit(const TileProduct& p) {
-  const auto stride = p.sums_stride * kWordBytes;
+  const auto stride = p.sums_stride * kTileWordBytes;
   auto* sums = static_cast<TileWord*>(p.sums);
   auto* below = sums + kTileRows * p.sums_stride;
   finish_stores();

@@ -22,6 +22,10 @@ inline constexpr std::int64_t kTileRows = 16;     ///< rows of a, and of the sum
 inline constexpr std::int64_t kTileColumns = 16;  ///< columns of b, and of the sums
 inline constexpr std::int64_t kTileDepth = 16;    ///< most words of k in one step
 inline constexpr std::int64_t kMostTileBlocks = 2;
+/// Rows, and columns, of the sums of a whole product.
+inline constexpr std::int64_t kTileBlock = kMostTileBlocks * kTileRows;
+static_assert(kTileRows == kTileColumns);
+inline constexpr std::int64_t kTileWordBytes = sizeof(TileWord);
 
 /// Empty when this process can use a tile unit for both kinds of numbers, else why not. Asked once;
 /// asks the system for the permission.

@@ -181,17 +181,18 @@ std::vector<float> weight_gradient_chains(const ConvGeometry& g, const std::vect
   return result;
 }
 
+constexpr RunOptions kRuns[] = {{.threads = 1},
+                                {.threads = 2, .gap = 3},
+                                {.threads = 4, .constant = true},
+                                {.threads = 5, .gap = 17}};
+
 void expect_everywhere(const Op& op, const Tensor& first, const Tensor& second,
                        const std::vector<float>& expected, const std::string& name,
                        std::string_view kernel = {}) {
   std::vector<Tensor> inputs;
   inputs.push_back(first.clone());
   inputs.push_back(second.clone());
-  const RunOptions runs[] = {{.threads = 1},
-                             {.threads = 2, .gap = 3},
-                             {.threads = 4, .constant = true},
-                             {.threads = 4, .gap = 17}};
-  for (auto options : runs) {
+  for (auto options : kRuns) {
     options.contract = Contract::Bf16Exact;
     options.kernel = kernel;
     const auto y = run_kernel(op, inputs, options);
@@ -285,12 +286,8 @@ void expect_on_tiles(const Op& op, const Tensor& first, const Tensor& second,
   std::vector<Tensor> inputs;
   inputs.push_back(first.clone());
   inputs.push_back(second.clone());
-  const RunOptions runs[] = {{.threads = 1},
-                             {.threads = 2, .gap = 3},
-                             {.threads = 4, .constant = true},
-                             {.threads = 5, .gap = 17}};
   std::vector<Tensor> first_values;
-  for (auto options : runs) {
+  for (auto options : kRuns) {
     options.contract = Contract::Bf16;
     options.kernel = "tiles";
     auto y = run_kernel(op, inputs, options);
