@@ -82,6 +82,8 @@ def boundary_before(code, partner, at):
     position = at - 1
     while position >= 0:
         character = code[position]
+        if character == "}" and re.match(r"\s*\n\s*[\w!(*]", code[position + 1:at]):
+            return position + 1  # of a block
         if character in CLOSING:
             position = partner.get(position, 0)
         elif character in OPENING or character in ";,":

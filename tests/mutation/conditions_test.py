@@ -68,6 +68,11 @@ class Conditions(unittest.TestCase):
         self.assertEqual(found("switch (x) {\n  case A::B:\n    kind == 3 ? f() : g();\n}\n"), [("kind == 3", False)])
         self.assertEqual(found("if (const int n = f(); n > 2) g();\n"), [("n > 2", False)])
 
+    def test_an_operand_begins_behind_a_block(self):
+        self.assertEqual(found("for (auto& one : all) {\n  use(one);\n}\nfew ? f() : g();\n"), [("few", False)])
+        self.assertEqual(found("x = Shape{1, 2}\n        == shape && y;\n"),
+                         [("Shape{1, 2}\n        == shape", True), ("y", True)])
+
     def test_lines_keep_their_numbers(self):
         list_of = conditions.conditions_of(PROGRAM)
         text = conditions.instrumented(PROGRAM, list_of, 1)

@@ -39,8 +39,8 @@ SOURCES = re.compile(r"(core|backends|parallel)/.*\.(cpp|cu)|backends/.*/kernels
 LEFT_OUT = re.compile(r"core/conformance/|backends/cpu/measured_|backends/cuda/(device|library|plain|lessons)/"
                       r"|backends/cuda/kernels/hopper_(gemm|matmul)|parallel/comm/nccl")
 # Tests that look at the sources or build elsewhere, and slow ones that repeat what others reach.
-NO_TESTS = (r"^(architecture|clang_|contributing|install|wheel|kernel_ptx|find_modules|labs|python|campaign|torch"
-            r"|cli_(?!launch|ranks|resume)|confine|attack|own_graph|mutation)")
+NO_TESTS = (r"^(architecture|clang_|code_budget|option_literals|contributing|install|wheel|kernel_ptx|find_modules"
+            r"|labs|python|campaign|torch|cli_(?!launch|ranks|resume)|confine|attack|own_graph|mutation)")
 SPARE_NUMBERS = 8      # of a file, for conditions that are added later
 MOST_CONDITIONS = 1 << 15
 WANTED_SHARE = 0.9
