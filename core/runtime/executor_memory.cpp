@@ -4,6 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "core/runtime/formats.h"
 
 namespace triptych {
 
@@ -88,7 +91,16 @@ Tensor ExecutorMemory::download(std::size_t device, ValueId value) const {
   Tensor result(plan_.graph.spec(value));
   const auto bytes = result.bytes();
   if (bytes.empty()) return result;
-  const Operand operand{result.spec(), plan_.locations[device][value.index()]->outer_stride};
+  const auto& location = *plan_.locations[device][value.index()];
+  if (location.channels_last) {
+    const auto slack = kSlackPositions * location.channels_last->pitch;
+    std::vector<std::byte> stored(bytes_of(result.shape(), *location.channels_last) -
+                                  static_cast<std::size_t>(slack) * sizeof(BFloat16));
+    plan_.devices[device]->download(stored.data(), address(device, value), stored.size());
+    planes_from_channels_last(result.shape(), *location.channels_last, stored, result.as<float>());
+    return result;
+  }
+  const Operand operand{result.spec(), location.outer_stride};
   const auto rows = operand.is_dense() ? 1 : static_cast<std::size_t>(result.shape()[0]);
   const auto row = bytes.size() / rows;
   const auto distance = static_cast<std::size_t>(operand.outer_stride) * dtype_size(result.dtype());

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/base/checked_math.h"
+#include "core/base/float16.h"
+
 namespace triptych {
 
 namespace {
@@ -12,6 +15,15 @@ std::int64_t dense_outer_stride(const Shape& shape) {
 }
 
 }  // namespace
+
+std::size_t bytes_of(const Shape& shape, const ChannelsLast& format) {
+  const auto rows = checked_add(shape[2], checked_mul(2, format.pad));
+  const auto columns = checked_add(shape[3], checked_mul(2, format.pad));
+  const auto positions =
+      checked_add(checked_mul(shape[0], checked_mul(rows, columns)), kSlackPositions);
+  return static_cast<std::size_t>(
+      checked_mul(checked_mul(positions, format.pitch), sizeof(BFloat16)));
+}
 
 Operand Operand::dense(TensorSpec spec) {
   const auto stride = dense_outer_stride(spec.shape);

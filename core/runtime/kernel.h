@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +21,41 @@ class CollectiveRunner;
 class Device;
 class Stream;
 
+/// How a float32 value [n, c, h, w] is stored as bfloat16, the channels of a position together.
+/// Element (n, c, y, x) is number
+/// ((n * (h + 2 * pad) + y + pad) * (w + 2 * pad) + x + pad) * pitch + c.
+/// Positions outside of the image hold 0 in its channels.
+struct ChannelsLast {
+  std::int64_t pad = 0;    ///< positions on each side of an image
+  std::int64_t pitch = 0;  ///< elements from a position to the next: c, or those of a whole concat
+
+  bool operator==(const ChannelsLast&) const = default;
+};
+
+/// Positions of memory behind the last one of a value that is stored channels last: they may be
+/// read, and hold anything.
+inline constexpr std::int64_t kSlackPositions = 64;
+
+/// Bytes of memory that a value of this shape then needs, those of slack included.
+std::size_t bytes_of(const Shape& shape, const ChannelsLast& format);
+
+/// Which operands of a node a kernel takes channels last, beside planes. It computes the bits that
+/// it would from planes that are rounded to bfloat16, or rounds what it computes from them.
+struct ChannelsLastOperands {
+  std::vector<bool> inputs;  ///< by number
+  bool output = false;       ///< output 0
+  bool all_or_none = false;  ///< of those that it takes
+  std::int64_t pad = 0;      ///< positions of zeros around an image that it reads
+};
+
 /// How the plan places one operand of a node. Dense row-major, except that neighbours along the
 /// first dimension may lie further apart than dense: a producer that writes its channels straight
 /// into a concat's output has outer_stride = total channels * height * width.
 struct Operand {
   TensorSpec spec;
   std::int64_t outer_stride = 0;  ///< elements from index i to i + 1 of dimension 0
+  /// The outer stride says nothing then. Only kernels that ask for it are given it.
+  std::optional<ChannelsLast> channels_last = std::nullopt;
 
   static Operand dense(TensorSpec spec);
   bool is_dense() const;
@@ -139,6 +169,8 @@ struct KernelEntry {
   /// modelled.
   std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
   Accuracy accuracy = Accuracy::PlainSum;
+  /// Asked with operands as planes; nullptr: it takes nothing else.
+  ChannelsLastOperands (*channels_last)(const KernelQuery& query) = nullptr;
 };
 
 using KernelTable = std::span<const KernelEntry>;

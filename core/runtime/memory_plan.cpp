@@ -15,21 +15,22 @@ namespace {
 class ConcatFinder {
  public:
   ConcatFinder(const Graph& graph, std::span<const NodePlacement> placements,
-               const PlacementOptions& options)
+               const PlacementOptions& options, StoragePlan& storage)
       : graph_(graph),
         placements_(placements),
         options_(options),
+        storage_(storage),
+        parts_(storage.parts),
         roots_(Lifetimes::of(graph).root),
         consumers_(graph.consumers()) {
     for (const auto& output : graph.outputs()) outputs_.insert(output.value);
   }
 
-  ConcatParts run() {
+  void run() {
     for (const auto& node : graph_.nodes()) {
       const auto* concat = op_cast<Concat>(*node.op);
       if (concat != nullptr && has_free_inputs(node)) try_concat(node, concat->axis);
     }
-    return std::move(parts_);
   }
 
  private:
@@ -51,6 +52,7 @@ class ConcatFinder {
     return value.kind == ValueKind::Activation && roots_[input.index()] == input &&
            runs_here(value.producer) && !in_place_.contains(value.producer) &&
            !parts_.contains(input) && !outputs_.contains(input) &&
+           !storage_.formats.contains(input) &&
            std::ranges::all_of(consumers_[input.index()], runs_here);
   }
 
@@ -75,7 +77,7 @@ class ConcatFinder {
     }
     touched.erase(concat.id);
     return std::ranges::all_of(touched, [&](NodeId id) {
-      const NodeQuery query(graph_, graph_.node(id), options_, strides_);
+      const NodeQuery query(graph_, graph_.node(id), options_, strides_, storage_.formats);
       return placements_[id.index()].kernel->accepts(query).accepted;
     });
   }
@@ -105,21 +107,23 @@ class ConcatFinder {
   const Graph& graph_;
   std::span<const NodePlacement> placements_;
   const PlacementOptions& options_;
+  const StoragePlan& storage_;
+  ConcatParts& parts_;
   std::vector<ValueId> roots_;
   std::vector<std::vector<NodeId>> consumers_;
   std::set<ValueId> outputs_;
-  ConcatParts parts_;
   OuterStrides strides_;
   std::set<NodeId> in_place_;
 };
 
 class DevicePlanner {
  public:
-  DevicePlanner(Plan& plan, const ConcatParts& parts, const std::vector<ValueId>& roots,
+  DevicePlanner(Plan& plan, const StoragePlan& storage, const std::vector<ValueId>& roots,
                 std::size_t device)
       : plan_(plan),
         graph_(plan.graph),
-        parts_(parts),
+        formats_(storage.formats),
+        parts_(storage.parts),
         roots_(roots),
         device_(device),
         end_(plan.steps.size()),
@@ -142,11 +146,17 @@ class DevicePlanner {
  private:
   const Value& root_of(ValueId value) const { return graph_.value(roots_[value.index()]); }
 
+  std::size_t stored_bytes(const Value& value) const {
+    const auto format = formats_.find(value.id);
+    return format == formats_.end() ? value.spec.bytes()
+                                    : bytes_of(value.spec.shape, format->second);
+  }
+
   void use(std::size_t device, ValueId value, std::size_t time) {
     if (device != device_) return;
     const auto root = roots_[value.index()].index();
     auto& block = blocks_[root];
-    if (!used_[root]) block = {graph_.values()[root].spec.bytes(), time, time};
+    if (!used_[root]) block = {stored_bytes(graph_.values()[root]), time, time};
     used_[root] = true;
     block.first = std::min(block.first, time);
     block.last = std::max(block.last, time);
@@ -234,6 +244,7 @@ class DevicePlanner {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (owner_of(node.inputs[i]) != owner) continue;
       const bool same = graph_.spec(node.inputs[i]) == graph_.spec(node.outputs[0]) &&
+                        !formats_.contains(node.inputs[i]) && !formats_.contains(node.outputs[0]) &&
                         !parts_.contains(roots_[node.inputs[i].index()]);
       if (!same || !node.op->may_overwrite(static_cast<int>(i))) return false;
     }
@@ -294,12 +305,16 @@ class DevicePlanner {
         location.offset += part->second.offset;
         location.outer_stride = part->second.outer_stride;
       }
+      if (const auto format = formats_.find(value.id); format != formats_.end()) {
+        location.channels_last = format->second;
+      }
       plan_.locations[device_][value.id.index()] = location;
     }
   }
 
   Plan& plan_;
   const Graph& graph_;
+  const Formats& formats_;
   const ConcatParts& parts_;
   const std::vector<ValueId>& roots_;
   std::size_t device_;
@@ -311,12 +326,12 @@ class DevicePlanner {
 
 }  // namespace
 
-ConcatParts find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
-                                  const PlacementOptions& options) {
-  return ConcatFinder(graph, placements, options).run();
+void find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
+                           const PlacementOptions& options, StoragePlan& storage) {
+  ConcatFinder(graph, placements, options, storage).run();
 }
 
-void plan_memory(Plan& plan, const ConcatParts& parts) {
+void plan_memory(Plan& plan, const StoragePlan& storage) {
   const auto count = plan.devices.size();
   plan.locations.assign(count, {});
   for (auto* sizes : {&plan.arena_bytes, &plan.state_bytes, &plan.constant_bytes}) {
@@ -325,7 +340,7 @@ void plan_memory(Plan& plan, const ConcatParts& parts) {
   const auto roots = Lifetimes::of(plan.graph).root;
   for (std::size_t device = 0; device < count; ++device) {
     plan.locations[device].resize(plan.graph.values().size());
-    DevicePlanner(plan, parts, roots, device).run();
+    DevicePlanner(plan, storage, roots, device).run();
   }
 }
 

@@ -19,22 +19,27 @@ namespace triptych {
 /// Where a value lies in the memory of another.
 struct ConcatPart {
   ValueId whole;                  ///< the concat's output
-  std::size_t offset = 0;         ///< bytes from its begin, a multiple of kAlignment
+  std::size_t offset = 0;         ///< bytes from its begin; of planes a multiple of kAlignment
   std::int64_t outer_stride = 0;  ///< elements
 };
 
 using ConcatParts = std::unordered_map<ValueId, ConcatPart>;
 
-/// The inputs of all Concat nodes that need not run. A concat qualifies as a whole or not at all:
-/// every input is the output of a kernel on the concat's device, is neither an output of the graph
-/// nor an update nor viewed nor part of another concat, and all kernels that touch it accept it at
-/// its new distance.
-ConcatParts find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
-                                  const PlacementOptions& options);
+/// How values are stored, and which of them lie in others.
+struct StoragePlan {
+  Formats formats;
+  ConcatParts parts;
+};
+
+/// Adds the inputs of all Concat nodes that need not run, in planes, to `storage`. A concat
+/// qualifies as a whole or not at all: every input is the output of a kernel on the concat's
+/// device, is neither an output of the graph nor an update nor viewed nor part of another concat,
+/// and all kernels that touch it accept it at its new distance.
+void find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
+                           const PlacementOptions& options, StoragePlan& storage);
 
 /// Fills `locations`, `arena_bytes`, `state_bytes` and `constant_bytes`; everything that
-/// plan_crossings needs and fills must be set, and kernels prepared. `parts` are the values that
-/// concats in place own.
-void plan_memory(Plan& plan, const ConcatParts& parts);
+/// plan_crossings needs and fills must be set, and kernels prepared.
+void plan_memory(Plan& plan, const StoragePlan& storage);
 
 }  // namespace triptych

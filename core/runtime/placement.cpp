@@ -11,12 +11,15 @@ namespace triptych {
 
 namespace {
 
-std::vector<Operand> operands_of(const Graph& graph, Values values, const OuterStrides& strides) {
+std::vector<Operand> operands_of(const Graph& graph, Values values, const OuterStrides& strides,
+                                 const Formats& formats) {
   std::vector<Operand> operands;
   for (const auto value : values) {
     operands.push_back(Operand::dense(graph.spec(value)));
     const auto strided = strides.find(value);
     if (strided != strides.end()) operands.back().outer_stride = strided->second;
+    const auto format = formats.find(value);
+    if (format != formats.end()) operands.back().channels_last = format->second;
   }
   return operands;
 }
@@ -201,10 +204,10 @@ std::string to_string(const Refusal& refusal) {
 }
 
 NodeQuery::NodeQuery(const Graph& graph, const Node& node, const PlacementOptions& options,
-                     const OuterStrides& strides)
+                     const OuterStrides& strides, const Formats& formats)
     : op_(*node.op),
-      inputs_(operands_of(graph, node.inputs, strides)),
-      outputs_(operands_of(graph, node.outputs, strides)),
+      inputs_(operands_of(graph, node.inputs, strides, formats)),
+      outputs_(operands_of(graph, node.outputs, strides, formats)),
       options_(options) {
   for (const auto input : node.inputs) {
     const auto& value = graph.value(input);

@@ -29,6 +29,9 @@ std::string to_string(const Refusal& refusal);
 /// Distances along dimension 0 of the values that are not dense; see Operand.
 using OuterStrides = std::unordered_map<ValueId, std::int64_t>;
 
+/// How the values that are not planes are stored.
+using Formats = std::unordered_map<ValueId, ChannelsLast>;
+
 struct PlacementOptions {
   Contract contract = Contract::F32;
   /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
@@ -56,7 +59,7 @@ struct PlacementOptions {
 class NodeQuery {
  public:
   NodeQuery(const Graph& graph, const Node& node, const PlacementOptions& options,
-            const OuterStrides& strides = {});
+            const OuterStrides& strides = {}, const Formats& formats = {});
   // Implicit, so that a node is asked about like a query.
   operator KernelQuery() const {  // NOLINT(google-explicit-constructor)
     return {op_, inputs_, outputs_, options_.contract, constants_, options_.collectives};

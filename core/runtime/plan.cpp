@@ -15,6 +15,7 @@
 #include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/runtime/collectives.h"
+#include "core/runtime/formats.h"
 #include "core/runtime/memory_plan.h"
 
 namespace triptych {
@@ -276,13 +277,13 @@ std::unique_ptr<Kernel> prepare(const KernelEntry& entry, const Node& node,
   }
 }
 
-void prepare_kernels(Plan& plan, const ConcatParts& parts) {
+void prepare_kernels(Plan& plan, const StoragePlan& storage) {
   OuterStrides strides;
-  for (const auto& [value, part] : parts) strides[value] = part.outer_stride;
+  for (const auto& [value, part] : storage.parts) strides[value] = part.outer_stride;
   for (auto& step : plan.steps) {
     if (step.entry == nullptr) continue;
     const auto& node = plan.graph.node(step.node);
-    const NodeQuery query(plan.graph, node, plan.options.placement, strides);
+    const NodeQuery query(plan.graph, node, plan.options.placement, strides, storage.formats);
     step.kernel = prepare(*step.entry, node, query, *plan.devices[step.device]);
   }
 }
@@ -302,7 +303,8 @@ std::vector<Operand> operands_of(const Plan& plan, const Step& step, Values valu
   std::vector<Operand> operands;
   for (const auto value : values) {
     const auto& location = plan.locations[step.device][value.index()];
-    operands.push_back({plan.graph.spec(value), location.value().outer_stride});
+    operands.push_back(
+        {plan.graph.spec(value), location.value().outer_stride, location->channels_last});
   }
   return operands;
 }
@@ -317,6 +319,10 @@ std::string reason_of(const Plan& plan, const Step& step) {
   std::string text = step.choice;
   if (!step.keeps_output.empty()) {
     text += (text.empty() ? "" : "; ") + fmt::format("its output stays in {}", step.keeps_output);
+  }
+  const auto outputs = plan.graph.node(step.node).outputs;
+  if (!outputs.empty() && plan.locations[step.device][outputs[0].index()]->channels_last) {
+    text += (text.empty() ? "" : "; ") + std::string("its output is stored in bf16, channels last");
   }
   if (step.refusals.empty() && text.empty()) return "best kernel";
   for (const auto& refusal : step.refusals) {
@@ -350,18 +356,21 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
                             options.placement);
   }
   auto placements = place(plan.graph, plan.devices, options.placement);
-  ConcatParts parts;
-  if (options.concat_in_place && !options.keep_values) {
-    parts = find_concats_in_place(plan.graph, placements, options.placement);
+  StoragePlan storage;
+  if (options.channels_last && !options.keep_values) {
+    storage = choose_formats(plan.graph, placements, options.placement);
   }
-  plan.steps = make_steps(plan.graph, std::move(placements), parts);
+  if (options.concat_in_place && !options.keep_values) {
+    find_concats_in_place(plan.graph, placements, options.placement, storage);
+  }
+  plan.steps = make_steps(plan.graph, std::move(placements), storage.parts);
   const auto* collectives = options.placement.collectives;
   if (collectives != nullptr && collectives->overlaps()) find_collectives_needed(plan);
   plan_crossings(plan);
-  prepare_kernels(plan, parts);
+  prepare_kernels(plan, storage);
   if (options.keep_outputs && !options.keep_values) keep_outputs(plan);
   count_kernel_memory(plan);
-  plan_memory(plan, parts);
+  plan_memory(plan, storage);
   return plan;
 }
 

@@ -21,6 +21,7 @@ struct Location {
   Storage storage = Storage::Arena;
   std::size_t offset = 0;         ///< bytes into the device's arena or constants; 0 for a State
   std::int64_t outer_stride = 0;  ///< elements; dense unless written in place into a concat
+  std::optional<ChannelsLast> channels_last = std::nullopt;  ///< as in Operand
   /// The value that owns the memory: itself, unless it is a view, an update, written over a dying
   /// input or written into a concat.
   ValueId root;
@@ -57,6 +58,8 @@ struct PlanOptions {
   PlacementOptions placement;
   /// Concat outputs are written in place by their producers where every kernel accepts the strides.
   bool concat_in_place = true;
+  /// Activations are stored channels last where every kernel takes that.
+  bool channels_last = true;
   /// An output with one reader stays on the device, out of memory, where its kernel can do that.
   bool keep_outputs = true;
   /// Keep every value readable after a run (for tests and for finding the first bad node): no two

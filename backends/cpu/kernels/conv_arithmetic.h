@@ -43,6 +43,9 @@ class FloatFinish {
     }
   }
 
+  const float* bias() const { return bias_; }  ///< nullptr: none
+  bool relu() const { return relu_; }
+
  private:
   const float* bias_;
   bool relu_;

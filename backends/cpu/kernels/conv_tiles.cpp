@@ -2,10 +2,12 @@
 // (backends/cpu/tiles), under bf16 and of int8: patches [positions, K] x weights [K, O]. A thread
 // lays out a band of rows of x with the padding, channels last, two or four channels in a word. A
 // tap is then an offset within the band, and the tile loads patches where they lie. Positions run
-// on from row to row: those between two rows are computed and left out.
+// on from row to row: those between two rows are computed and left out. Images that are stored
+// channels last are such bands already.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -15,6 +17,8 @@
 #include "backends/cpu/kernels/conv_stride_one.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/tiles/pack_rows.h"
+#include "backends/cpu/tiles/store_rows.h"
+#include "backends/cpu/tiles/stored_images.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/base/float16.h"
@@ -30,6 +34,7 @@ constexpr std::int64_t kBandWords = 192 * 1024;
 // A band of fewer rows packs too much halo.
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kTasksPerThread = 2;
+constexpr std::int64_t kStoredBytes = sizeof(BFloat16);
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
@@ -94,14 +99,19 @@ class ConvTiles : public Kernel {
         tiled_(geometry_.window.makes_tiles()),
         conv_(conv_of<Op>(query)),
         columns_(conv_.out[1]),
+        stored_x_(stored_images(query.inputs[0])),
+        stored_y_(stored_images(query.outputs[0])),
         x_stride_(query.inputs[0].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
         kind_(tile_unit_kind()),
-        pitch_(conv_.pitch()),
-        steps_per_tap_(ceil_div(channel_words(), kTileDepth)),
-        depth_(ceil_div(channel_words(), steps_per_tap_)),
-        steps_(steps_per_tap_ * conv_.taps()),
+        pitch_(stored_x_ ? stored_x_->row_positions() : conv_.pitch()),
+        planes_(ceil_div(channel_words(), kTileDepth)),
+        position_words_(ceil_div(channel_words(), planes_)),
+        line_(stored_x_ ? stored_x_->pitch() * kStoredBytes : position_words_ * kTileWordBytes),
+        row_steps_(steps_of_tap_row()),
+        depth_(row_steps_ > 0 ? tap_row_words() / row_steps_ : position_words_),
+        steps_(row_steps_ > 0 ? row_steps_ * conv_.kernel[0] : planes_ * conv_.taps()),
         out_blocks_(ceil_div(conv_.out_channels, kTileColumns)),
         weights_(
             out_blocks_ * kTileColumns * steps_ * depth_,
@@ -112,12 +122,7 @@ class ConvTiles : public Kernel {
       single_weight_steps_.push_back(step * kTileColumns * depth_ * kTileWordBytes);
       double_weight_steps_.push_back(2 * single_weight_steps_.back());
     }
-    for (std::int64_t s = 0; s < steps_per_tap_; ++s)
-      for (std::int64_t ky = 0; ky < conv_.kernel[0]; ++ky)
-        for (std::int64_t kx = 0; kx < conv_.kernel[1]; ++kx)
-          patch_steps_.push_back(
-              kTileWordBytes *
-              (s * plane_ + depth_ * (ky * conv_.dilation[0] * pitch_ + kx * conv_.dilation[1])));
+    find_patch_steps();
   }
 
   std::size_t scratch_bytes() const override {
@@ -136,12 +141,13 @@ class ConvTiles : public Kernel {
         const auto image = task / groups_ / bands_per_image_;
         const auto first = task / groups_ % bands_per_image_ * band_rows_;
         const Range rows = {first, std::min(first + band_rows_, conv_.out[0])};
-        // Neighbouring tasks of a thread share the band.
-        if (task == begin || task % groups_ == 0)
-          pack_band(args.in<Element>(0) + image * x_stride_, rows, band,
-                    band + steps_per_tap_ * plane_);
         const auto group = task % groups_;
-        multiply(args, unit, weights, band, image, rows, group);
+        // Neighbouring tasks of a thread share the band.
+        if (!stored_x_ && (task == begin || group == 0))
+          pack_band(args.in<Element>(0) + image * x_stride_, rows, band, band + planes_ * plane_);
+        const auto* patches = stored_x_ ? stored_patches(args, image, rows.begin) : bytes(band);
+        multiply(args, unit, weights, patches, image, rows, group);
+        if (stored_y_ && group == 0) clear_around(args, image, rows);
       }
     });
   }
@@ -150,14 +156,52 @@ class ConvTiles : public Kernel {
   bool narrows() const { return tiled_ && !kTransposed<Op>; }
   bool widens() const { return tiled_ && kTransposed<Op>; }
   std::int64_t channel_words() const { return ceil_div(conv_.in_channels, Words::kElements); }
+  std::int64_t tap_row_words() const { return conv_.kernel[1] * position_words_; }
+  /// The words of neighbouring positions follow each other where a plane holds all channels: a row
+  /// of taps is then cut into as few steps as it fills.
+  std::int64_t steps_of_tap_row() const {
+    const bool follow = planes_ == 1 && line_ == position_words_ * kTileWordBytes;
+    if (!follow || conv_.dilation[1] != 1) return 0;
+    auto steps = ceil_div(tap_row_words(), kTileDepth);
+    while (tap_row_words() % steps != 0) ++steps;
+    return steps < conv_.kernel[1] ? steps : 0;
+  }
+
+  void find_patch_steps() {
+    const auto channel_step = kTileWordBytes * (stored_x_ ? position_words_ : plane_);
+    const auto row = line_ * conv_.dilation[0] * pitch_;
+    if (row_steps_ > 0) {
+      for (std::int64_t step = 0; step < steps_; ++step)
+        patch_steps_.push_back(step / row_steps_ * row +
+                               step % row_steps_ * depth_ * kTileWordBytes);
+      return;
+    }
+    for (std::int64_t s = 0; s < planes_; ++s)
+      for (std::int64_t ky = 0; ky < conv_.kernel[0]; ++ky)
+        for (std::int64_t kx = 0; kx < conv_.kernel[1]; ++kx)
+          patch_steps_.push_back(s * channel_step + ky * row + kx * conv_.dilation[1] * line_);
+  }
+
+  /// Where word k of a tap's channels is multiplied: the step, and its word.
+  std::array<std::int64_t, 2> place_of(std::int64_t tap, std::int64_t k) const {
+    if (row_steps_ == 0) return {k / depth_ * conv_.taps() + tap, k % depth_};
+    const auto word = tap % conv_.kernel[1] * position_words_ + k;
+    return {tap / conv_.kernel[1] * row_steps_ + word / depth_, word % depth_};
+  }
+
+  static std::optional<StoredImages> stored_images(const Operand& operand) {
+    return operand.channels_last ? std::optional<StoredImages>(operand) : std::nullopt;
+  }
+
   /// A thread's band, and one of its rows.
   std::int64_t band_words() const {
-    return checked_add(steps_per_tap_ * plane_,
-                       round_up(depth_ * pitch_, kAlignment / kTileWordBytes));
+    if (stored_x_) return 0;
+    return checked_add(planes_ * plane_,
+                       round_up(position_words_ * pitch_, kAlignment / kTileWordBytes));
   }
 
   void cut_bands() {
-    const auto row_words = steps_per_tap_ * depth_ * pitch_;
+    const auto row_words = planes_ * position_words_ * pitch_;
     const auto cached = kBandWords / row_words - conv_.halo();
     const auto wanted = ceil_div(conv_.out[0] * conv_.batch, kTasksPerThread * threads_);
     band_rows_ =
@@ -170,8 +214,9 @@ class ConvTiles : public Kernel {
                   : std::min(ceil_div(out_blocks_, kMostTileBlocks),
                              ceil_div(kTasksPerThread * threads_, bands_));
     // The last positions may lie behind the rows.
-    plane_ = checked_mul(depth_, checked_mul(band_rows_ + conv_.halo(), pitch_) +
-                                     (conv_.kernel[1] - 1) * conv_.dilation[1] + kTileBlock);
+    plane_ =
+        checked_mul(position_words_, checked_mul(band_rows_ + conv_.halo(), pitch_) +
+                                         (conv_.kernel[1] - 1) * conv_.dilation[1] + kTileBlock);
     plane_ = round_up(plane_, kAlignment / kTileWordBytes);
   }
 
@@ -196,16 +241,36 @@ class ConvTiles : public Kernel {
     const auto channels = std::min(blocks * kTileColumns, conv_.out_channels - first);
     for (std::int64_t o = 0; o < channels; ++o) {
       for (std::int64_t c = 0; c < conv_.in_channels; ++c) {
-        const Element* w = from + (first + o) * conv_.out_stride + c * conv_.in_stride;
+        const Element* w = from + weight_of(first + o) * conv_.out_stride + c * conv_.in_stride;
         const auto k = c / Words::kElements;
         const auto bit = c % Words::kElements * Words::kBits;
-        TileWord* word = to + k / depth_ * taps * step_words + o / kTileColumns * block_words +
-                         k % depth_ * kTileColumns + o % kTileColumns;
+        TileWord* column = to + o / kTileColumns * block_words + o % kTileColumns;
         for (std::int64_t tap = 0; tap < taps; ++tap) {
-          word[tap * step_words] |= Words::bits(w[conv_.flipped ? taps - 1 - tap : tap]) << bit;
+          const auto [step, line] = place_of(tap, k);
+          column[step * step_words + line * kTileColumns] |=
+              Words::bits(w[conv_.flipped ? taps - 1 - tap : tap]) << bit;
         }
       }
     }
+  }
+
+  /// The channel of the weights that a column of the product has. Where y is stored channels last,
+  /// the channels of a tap stand together.
+  std::int64_t weight_of(std::int64_t column) const {
+    if (!stored_y_ || !widens()) return column;
+    return column % stored_y_->channels() * geometry_.taps() + column / stored_y_->channels();
+  }
+
+  const std::byte* stored_patches(const KernelArgs& args, std::int64_t image,
+                                  std::int64_t row) const {
+    return args.inputs[0] +
+           stored_x_->element(image, row - conv_.pad[0], -conv_.pad[1]) * kStoredBytes;
+  }
+
+  void clear_around(const KernelArgs& args, std::int64_t image, Range rows) const {
+    const auto height = widens() ? geometry_.window.kernel[0] : 1;
+    stored_y_->clear_around(args.out<std::uint16_t>(0), image,
+                            {rows.begin * height, rows.end * height});
   }
 
   /// The first element of a channel, as multiplied; nullptr behind the last.
@@ -222,15 +287,16 @@ class ConvTiles : public Kernel {
   /// memory for one row.
   void pack_band(const Element* x, Range rows, TileWord* band, TileWord* row_words) const {
     const auto count = rows.size() + conv_.halo();
-    for (std::int64_t s = 0; s < steps_per_tap_; ++s) {
+    for (std::int64_t s = 0; s < planes_; ++s) {
       TileWord* to = band + s * plane_;
       for (std::int64_t r = 0; r < count; ++r) {
-        pack_row(x, s * depth_, rows.begin + r - conv_.pad[0], row_words);
-        transpose_matrix({reinterpret_cast<const float*>(row_words), pitch_, depth_, pitch_},
-                         reinterpret_cast<float*>(to + r * pitch_ * depth_), depth_,
-                         Rounding::None);
+        pack_row(x, s * position_words_, rows.begin + r - conv_.pad[0], row_words);
+        transpose_matrix(
+            {reinterpret_cast<const float*>(row_words), pitch_, position_words_, pitch_},
+            reinterpret_cast<float*>(to + r * pitch_ * position_words_), position_words_,
+            Rounding::None);
       }
-      const auto used = count * pitch_ * depth_;
+      const auto used = count * pitch_ * position_words_;
       std::fill_n(to + used, plane_ - used, TileWord{0});
     }
   }
@@ -241,7 +307,7 @@ class ConvTiles : public Kernel {
     const auto column_step = narrows() ? w.stride[1] : 1;
     const auto row_step = narrows() ? w.stride[0] * w.in[1] : conv_.in[1];
     const PaddedRow layout = {conv_.in[1], conv_.pad[1], pitch_};
-    for (std::int64_t k = 0; k < depth_; ++k) {
+    for (std::int64_t k = 0; k < position_words_; ++k) {
       std::array<const Element*, Words::kElements> channels;
       for (std::int64_t i = 0; i < Words::kElements; ++i)
         channels[static_cast<std::size_t>(i)] =
@@ -259,7 +325,8 @@ class ConvTiles : public Kernel {
 
   /// The output channels of `group` in these rows.
   void multiply(const KernelArgs& args, const TileUnit& unit, const TileWord* weights,
-                const TileWord* band, std::int64_t image, Range rows, std::int64_t group) const {
+                const std::byte* patches, std::int64_t image, Range rows,
+                std::int64_t group) const {
     const auto pairs = ceil_div(out_blocks_, kMostTileBlocks);
     const auto positions = rows.size() * pitch_;
     const auto block_bytes = kTileColumns * depth_ * kTileWordBytes;
@@ -270,9 +337,7 @@ class ConvTiles : public Kernel {
                               std::min((first + blocks) * kTileColumns, conv_.out_channels)};
       alignas(64) Sum sums[kTileBlock * kTileBlock], turned[kTileBlock * kTileBlock];
       TileProduct product = {
-          .a = {.steps = patch_steps_,
-                .line = depth_ * kTileWordBytes,
-                .block = kTileRows * depth_ * kTileWordBytes},
+          .a = {.steps = patch_steps_, .line = line_, .block = kTileRows * line_},
           .b = {.data = bytes(weights + first * kTileColumns * steps_ * depth_),
                 .steps = blocks == 1 ? single_weight_steps_ : double_weight_steps_,
                 .line = kTileColumns * kTileWordBytes,
@@ -281,14 +346,20 @@ class ConvTiles : public Kernel {
           .sums_stride = kTileBlock,
           .column_blocks = blocks};
       for (std::int64_t p = 0; p < positions; p += kTileBlock) {
-        product.a.data = bytes(band + p * depth_);
+        product.a.data = patches + p * line_;
         product.row_blocks = positions - p > kTileRows ? 2 : 1;
         unit.multiply(product);
+        const Range block = {p, std::min(p + kTileBlock, positions)};
+        if constexpr (kStores) {
+          if (stored_y_) {
+            store_channels_last(args, image, {block, channels, sums, kTileBlock}, rows);
+            continue;
+          }
+        }
         transpose_matrix({reinterpret_cast<const float*>(sums), kTileBlock,
                           product.row_blocks * kTileRows, blocks * kTileColumns},
                          reinterpret_cast<float*>(turned), kTileBlock, Rounding::None);
-        store(args, image, {channels, {p, std::min(p + kTileBlock, positions)}, turned, kTileBlock},
-              rows);
+        store(args, image, {channels, block, turned, kTileBlock}, rows);
       }
     }
   }
@@ -315,18 +386,54 @@ class ConvTiles : public Kernel {
     }
   }
 
+  /// A block of sums whose rows are positions of the band, to images channels last.
+  void store_channels_last(const KernelArgs& args, std::int64_t image, const Block& sums,
+                           Range rows) const {
+    const Finish finish = {args, 0, relu_};
+    auto* y = args.out<std::uint16_t>(0);
+    const auto taps_x = widens() ? geometry_.window.kernel[1] : 1;
+    const auto taps_y = widens() ? geometry_.window.kernel[0] : 1;
+    const auto channels = stored_y_->channels(), step = taps_x * stored_y_->pitch();
+    for (auto n = sums.n.begin; n < sums.n.end;) {
+      const auto tap = n / channels, channel = n % channels;
+      const auto count = std::min(sums.n.end - n, channels - channel);
+      for (auto p = sums.m.begin; p < sums.m.end;) {
+        const auto row = rows.begin + p / pitch_, column = p % pitch_;
+        const auto end = std::min(sums.m.end, p + pitch_ - column);
+        const auto positions = std::min(end - p, columns_ - column);
+        const auto first =
+            stored_y_->element(image, row * taps_y + tap / taps_x, column * taps_x + tap % taps_x);
+        store_rows({.sums = sums.values + (p - sums.m.begin) * sums.stride + n - sums.n.begin,
+                    .sums_stride = sums.stride,
+                    .positions = positions,
+                    .channels = count,
+                    .bias = finish.bias() == nullptr ? nullptr : finish.bias() + channel,
+                    .relu = finish.relu()},
+                   y + first + channel, step, kind_);
+        p = end;
+      }
+      n += count;
+    }
+  }
+
+  static constexpr bool kStores = std::is_same_v<Finish, FloatFinish>;
+
   ConvGeometry geometry_;
   bool relu_;
-  bool tiled_;            ///< by conv_of_tiles
-  StrideOneConv conv_;    ///< as multiplied
-  std::int64_t columns_;  ///< positions of a row
+  bool tiled_;                                       ///< by conv_of_tiles
+  StrideOneConv conv_;                               ///< as multiplied
+  std::int64_t columns_;                             ///< positions of a row
+  std::optional<StoredImages> stored_x_, stored_y_;  ///< where they are channels last
   std::int64_t x_stride_;
   std::int64_t y_stride_;
   std::int64_t threads_;
   TileUnit::Kind kind_;
-  std::int64_t pitch_;          ///< words of a padded row
-  std::int64_t steps_per_tap_;  ///< that together take all channels
-  std::int64_t depth_;          ///< words of channels in a step
+  std::int64_t pitch_;           ///< positions of a padded row
+  std::int64_t planes_;          ///< of a band, that together hold all channels
+  std::int64_t position_words_;  ///< of a position in a plane
+  std::int64_t line_;            ///< bytes from a position to the next
+  std::int64_t row_steps_;       ///< for a row of taps; 0: the taps have steps of their own
+  std::int64_t depth_;           ///< words of k in a step
   std::int64_t steps_;
   std::int64_t out_blocks_;
   std::int64_t band_rows_ = 1, bands_per_image_ = 1, bands_ = 1;
@@ -367,10 +474,35 @@ Verdict worth_tiles(const KernelQuery& query) {
              : Verdict::no("has rows too long, or taps too far apart, for a cache");
 }
 
+/// Words of channels fill the steps, so that none reads the next position's, and taps stay within
+/// the slack behind the last image.
+template <class Op>
+ChannelsLastOperands channels_last_on_tiles(const KernelQuery& query) {
+  if (query.inputs[0].spec.dtype != DType::F32) return {};
+  ChannelsLastOperands takes = {.inputs = {false}, .output = true};
+  const auto geometry = geometry_of<Op>(query);
+  const auto conv = conv_of<Op>(query);
+  if (!kTransposed<Op> && geometry.window.makes_tiles() && geometry.taps() > 1) return takes;
+  const auto words = conv.in_channels / Words<float>::kElements;
+  if (conv.in_channels % Words<float>::kElements != 0) return takes;
+  if (words % ceil_div(words, kTileDepth) != 0) return takes;
+  constexpr std::int64_t most_pad = 8, most_extent = 16;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto extent = (conv.kernel[axis] - 1) * conv.dilation[axis];
+    const auto behind = conv.out[axis] + extent - conv.pad[axis] - conv.in[axis];
+    if (conv.pad[axis] < 0 || extent > most_extent) return takes;
+    takes.pad = std::max({takes.pad, conv.pad[axis], behind});
+  }
+  takes.inputs[0] = takes.pad <= most_pad;
+  if (!takes.inputs[0]) takes.pad = 0;
+  return takes;
+}
+
 template <class Op>
 KernelEntry tiles_entry(std::unique_ptr<Kernel> (*prepare)(const KernelQuery&, Device&)) {
   KernelEntry entry = {Op::kName, "tiles", &accepts_tiles<Op>, prepare};
   entry.worth = &worth_tiles<Op>;
+  entry.channels_last = &channels_last_on_tiles<Op>;
   return entry;
 }
 

@@ -10,6 +10,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/tiles/stored_images.h"
 #include "backends/cpu/windows/window_plane.h"
 #include "core/base/exact_math.h"
 #include "core/base/reduction.h"
@@ -153,7 +154,115 @@ class MaxPoolKernel : public Kernel {
   std::optional<PlaneScratch<T>> scratch_;
 };
 
+/// Images that are stored channels last: both operands. A maximum of rounded values is the rounded
+/// maximum.
+class StoredMaxPool : public Kernel {
+ public:
+  explicit StoredMaxPool(const KernelQuery& query)
+      : window_(query.as<MaxPool>().window(query.inputs[0].spec.shape)),
+        images_(query.inputs[0].spec.shape[0]),
+        two_by_two_(is_two_by_two(window_)),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]) {}
+
+  void run(const KernelArgs& args) override {
+    const auto* x = args.in<std::uint16_t>(0);
+    auto* y = args.out<std::uint16_t>(0);
+    const auto row_work = window_.out[1] * window_.taps() * x_.channels();
+    parallel_for(images_ * window_.out[0], kElementwiseGrain / row_work + 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto i = begin; i < end; ++i) run_row(i, x, y);
+                 });
+  }
+
+ private:
+  void run_row(std::int64_t index, const std::uint16_t* x, std::uint16_t* y) const {
+    const auto image = index / window_.out[0], row = index % window_.out[0];
+    if (two_by_two_) {
+      max_row(x + x_.element(image, 2 * row, 0), x_.element(0, 1, 0) - x_.element(0, 0, 0),
+              y + y_.element(image, row, 0));
+    } else {
+      for (std::int64_t column = 0; column < window_.out[1]; ++column)
+        max_window(x, image, {row, column}, y + y_.element(image, row, column));
+    }
+    y_.clear_around(y, image, {row, row + 1});
+  }
+
+  static std::uint16_t larger(std::uint16_t a, std::uint16_t b) {
+    constexpr MaxOf<float> largest;
+    return static_cast<std::uint16_t>(exact::bits_of(largest(bf16_to_float(a), bf16_to_float(b))) >>
+                                      16);
+  }
+
+  /// kCount channels of a 2 x 2 window. `row`: elements from the upper taps to the lower ones,
+  /// `step`: from the left ones to the right ones.
+  template <std::int64_t kCount>
+  [[gnu::always_inline]] static void max_block(const std::uint16_t* x, std::int64_t row,
+                                               std::int64_t step, std::uint16_t* to) {
+    std::uint16_t maxima[kCount];
+    for (std::int64_t c = 0; c < kCount; ++c) {
+      const auto upper = larger(x[c], x[step + c]);
+      maxima[c] = larger(larger(upper, x[row + c]), x[row + step + c]);
+    }
+    std::copy_n(maxima, kCount, to);
+  }
+
+  /// Windows of 2 x 2 side by side.
+  void max_row(const std::uint16_t* top, std::int64_t row, std::uint16_t* to) const {
+    simd([=, step = x_.pitch(), to_step = y_.pitch(), columns = window_.out[1],
+          channels = x_.channels()] {
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const auto* x = top + 2 * column * step;
+        auto* y = to + column * to_step;
+        std::int64_t c = 0;
+        for (; c + 32 <= channels; c += 32) max_block<32>(x + c, row, step, y + c);
+        for (; c + 8 <= channels; c += 8) max_block<8>(x + c, row, step, y + c);
+        for (; c < channels; ++c) max_block<1>(x + c, row, step, y + c);
+      }
+    });
+  }
+
+  void max_window(const std::uint16_t* x, std::int64_t image, const std::int64_t (&at)[2],
+                  std::uint16_t* to) const {
+    const std::uint16_t* first = nullptr;
+    bool begun = false;
+    for (std::int64_t tap = 0; tap < window_.taps(); ++tap) {
+      const auto row = input_of(0, at[0], tap / window_.kernel[1]);
+      const auto column = input_of(1, at[1], tap % window_.kernel[1]);
+      if (row < 0 || row >= window_.in[0] || column < 0 || column >= window_.in[1]) continue;
+      const auto* from = x + x_.element(image, row, column);
+      if (first != nullptr) {
+        const auto* before = begun ? to : first;
+        simd([=, count = x_.channels()] {
+#pragma GCC ivdep
+          for (std::int64_t c = 0; c < count; ++c) to[c] = larger(before[c], from[c]);
+        });
+        begun = true;
+      } else {
+        first = from;
+      }
+    }
+    if (!begun) std::copy_n(first, x_.channels(), to);
+  }
+
+  std::int64_t input_of(int axis, std::int64_t out, std::int64_t tap) const {
+    return out * window_.stride[axis] - window_.pad_begin[axis] + tap * window_.dilation[axis];
+  }
+
+  Window window_;
+  std::int64_t images_;
+  bool two_by_two_;
+  StoredImages x_, y_;
+};
+
+/// Under bf16, where a value that all readers round may be stored rounded.
+ChannelsLastOperands channels_last_max_pool(const KernelQuery& query) {
+  if (query.contract != Contract::Bf16 || query.inputs[0].spec.dtype != DType::F32) return {};
+  return {.inputs = {true}, .output = true, .all_or_none = true};
+}
+
 std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device& device) {
+  if (query.inputs[0].channels_last) return std::make_unique<StoredMaxPool>(query);
   return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
     return std::make_unique<MaxPoolKernel<decltype(tag)>>(query, device);
   });
@@ -306,6 +415,7 @@ class AveragePoolGradientKernel : public Kernel {
 
 void add_pool_kernels(KernelList& list) {
   list.push_back({"MaxPool", "planes", &accepts_any, &prepare_max_pool});
+  list.back().channels_last = &channels_last_max_pool;
   list.push_back(kernel_entry<MaxPoolGradientKernel>("MaxPoolGradient", "planes"));
   list.push_back(kernel_entry<AveragePoolKernel>("AveragePool", "planes"));
   list.push_back(kernel_entry<AveragePoolGradientKernel>("AveragePoolGradient", "planes"));

@@ -1,0 +1,24 @@
+// Chooses how activations are stored: as planes in their dtype, or channels last in bfloat16.
+// Half the bytes pass between the kernels then, and none of them transposes or rounds its operands.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/runtime/memory_plan.h"
+
+namespace triptych {
+
+/// The activations whose producer and readers all take them channels last, on one device. Inputs,
+/// states and outputs of the graph, views and updates stay planes. Concats of channels are then
+/// written in place. A kernel takes a value so only if it would round the value first
+/// (ChannelsLastOperands): the bits of the outputs do not change.
+StoragePlan choose_formats(const Graph& graph, std::span<const NodePlacement> placements,
+                           const PlacementOptions& options);
+
+/// The float32 planes of a value from its bytes in memory, slack excluded.
+void planes_from_channels_last(const Shape& shape, const ChannelsLast& format,
+                               std::span<const std::byte> stored, std::span<float> planes);
+
+}  // namespace triptych
