@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/tiles/tile_unit.h"
+#include "core/base/checked_math.h"
 
 namespace triptych::cpu {
 
@@ -54,6 +55,64 @@ StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t
           .out = {w.out[0], w.out[1]},
           .out_stride = transposed ? 1 : w_stride,
           .in_stride = transposed ? w_stride : 1};
+}
+
+ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv) {
+  ChannelsLastOperands takes = {.inputs = {false}, .output = true};
+  const auto words = conv.in_channels / 2;
+  if (conv.in_channels % 2 != 0 || words % ceil_div(words, kTileDepth) != 0) return takes;
+  constexpr std::int64_t most_pad = 8, most_extent = 16;
+  static_assert(most_pad + most_extent + kTileBlock < kSlackPositions);
+  std::int64_t pad = 0;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto extent = (conv.kernel[axis] - 1) * conv.dilation[axis];
+    const auto behind = conv.out[axis] + extent - conv.pad[axis] - conv.in[axis];
+    if (conv.pad[axis] < 0 || extent > most_extent) return takes;
+    pad = std::max({pad, conv.pad[axis], behind});
+  }
+  if (pad > most_pad) return takes;
+  takes.inputs[0] = true;
+  takes.pad = pad;
+  return takes;
+}
+
+PatchSteps::PatchSteps(const StrideOneConv& conv, std::int64_t words, bool follow)
+    : taps_{conv.kernel[0], conv.kernel[1]},
+      dilation_{conv.dilation[0], conv.dilation[1]},
+      planes_(ceil_div(words, kTileDepth)),
+      position_words_(ceil_div(words, planes_)),
+      depth_(position_words_),
+      count_(planes_ * conv.taps()) {
+  if (!follow || planes_ > 1 || dilation_[1] != 1) return;
+  const auto row = taps_[1] * position_words_;
+  auto steps = ceil_div(row, kTileDepth);
+  while (row % steps != 0) ++steps;
+  if (steps >= taps_[1]) return;
+  row_steps_ = steps;
+  depth_ = row / steps;
+  count_ = steps * taps_[0];
+}
+
+std::array<std::int64_t, 2> PatchSteps::place_of(std::int64_t tap, std::int64_t k) const {
+  if (row_steps_ == 0) return {k / depth_ * taps_[0] * taps_[1] + tap, k % depth_};
+  const auto word = tap % taps_[1] * position_words_ + k;
+  return {tap / taps_[1] * row_steps_ + word / depth_, word % depth_};
+}
+
+std::vector<std::int64_t> PatchSteps::offsets(std::int64_t line, std::int64_t pitch,
+                                              std::int64_t plane) const {
+  std::vector<std::int64_t> offsets;
+  const auto row = line * dilation_[0] * pitch;
+  for (std::int64_t step = 0; step < count_; ++step) {
+    if (row_steps_ > 0) {
+      offsets.push_back(step / row_steps_ * row + step % row_steps_ * depth_ * kTileWordBytes);
+    } else {
+      const auto tap = step % (taps_[0] * taps_[1]);
+      offsets.push_back(step / (taps_[0] * taps_[1]) * plane + tap / taps_[1] * row +
+                        tap % taps_[1] * dilation_[1] * line);
+    }
+  }
+  return offsets;
 }
 
 }  // namespace triptych::cpu

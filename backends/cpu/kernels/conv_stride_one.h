@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "core/ops/conv_geometry.h"
 #include "core/runtime/kernel.h"
 
@@ -35,5 +38,35 @@ StrideOneConv stride_one_conv(const ConvGeometry& g, bool transposed, std::int64
 /// The same where the windows tile the larger image: each tap of one of its channels is a channel
 /// of its own, of the size of the smaller image.
 StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t w_stride);
+
+/// What a convolution on the tile unit takes channels last. Words of channels must fill the steps,
+/// so that none reads the next position's, and taps stay within the slack behind the last image.
+ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv);
+
+/// How the words of a patch are cut into steps of the tile unit. A band of x is planes of a few
+/// channels, in which the words of a position stand together.
+class PatchSteps {
+ public:
+  /// `words`: of the channels. `follow`: the words of the next position follow; a row of taps is
+  /// then cut into as few steps as it fills, where one plane holds all channels.
+  PatchSteps(const StrideOneConv& conv, std::int64_t words, bool follow);
+
+  std::int64_t planes() const { return planes_; }
+  std::int64_t position_words() const { return position_words_; }  ///< in a plane
+  std::int64_t depth() const { return depth_; }                    ///< words in a step
+  std::int64_t count() const { return count_; }
+  /// The step that multiplies word k of a tap's channels, and the word's number there.
+  std::array<std::int64_t, 2> place_of(std::int64_t tap, std::int64_t k) const;
+  /// Bytes from a patch to where each step begins. `line`: bytes from a position to the next;
+  /// `pitch`: positions from a row to the next; `plane`: bytes from a plane to the next.
+  std::vector<std::int64_t> offsets(std::int64_t line, std::int64_t pitch,
+                                    std::int64_t plane) const;
+
+ private:
+  std::int64_t taps_[2], dilation_[2];
+  std::int64_t planes_, position_words_;
+  std::int64_t row_steps_ = 0;  ///< for a row of taps; 0: the taps have steps of their own
+  std::int64_t depth_, count_;
+};
 
 }  // namespace triptych::cpu

@@ -34,6 +34,9 @@ constexpr std::int64_t kBandWords = 192 * 1024;
 // A band of fewer rows packs too much halo.
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kTasksPerThread = 2;
+// Blocks of positions, and most bytes of weights, that the first cache keeps together.
+constexpr std::int64_t kPanelBlocks = 4;
+constexpr std::int64_t kPanelBytes = 16 * 1024;
 constexpr std::int64_t kStoredBytes = sizeof(BFloat16);
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
@@ -106,23 +109,22 @@ class ConvTiles : public Kernel {
         threads_(device_threads(device)),
         kind_(tile_unit_kind()),
         pitch_(stored_x_ ? stored_x_->row_positions() : conv_.pitch()),
-        planes_(ceil_div(channel_words(), kTileDepth)),
-        position_words_(ceil_div(channel_words(), planes_)),
-        line_(stored_x_ ? stored_x_->pitch() * kStoredBytes : position_words_ * kTileWordBytes),
-        row_steps_(steps_of_tap_row()),
-        depth_(row_steps_ > 0 ? tap_row_words() / row_steps_ : position_words_),
-        steps_(row_steps_ > 0 ? row_steps_ * conv_.kernel[0] : planes_ * conv_.taps()),
+        steps_(conv_, ceil_div(conv_.in_channels, Words::kElements),
+               !stored_x_ || stored_x_->pitch() == conv_.in_channels),
+        line_(stored_x_ ? stored_x_->pitch() * kStoredBytes
+                        : steps_.position_words() * kTileWordBytes),
         out_blocks_(ceil_div(conv_.out_channels, kTileColumns)),
         weights_(
-            out_blocks_ * kTileColumns * steps_ * depth_,
+            out_blocks_ * kTileColumns * steps_.count() * steps_.depth(),
             [this](const Element* from, TileWord* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {
     cut_bands();
-    for (std::int64_t step = 0; step < steps_; ++step) {
-      single_weight_steps_.push_back(step * kTileColumns * depth_ * kTileWordBytes);
+    for (std::int64_t step = 0; step < steps_.count(); ++step) {
+      single_weight_steps_.push_back(step * kTileColumns * steps_.depth() * kTileWordBytes);
       double_weight_steps_.push_back(2 * single_weight_steps_.back());
     }
-    find_patch_steps();
+    const auto plane = stored_x_ ? steps_.position_words() : plane_;
+    patch_steps_ = steps_.offsets(line_, pitch_, plane * kTileWordBytes);
   }
 
   std::size_t scratch_bytes() const override {
@@ -136,7 +138,7 @@ class ConvTiles : public Kernel {
     auto* bands = reinterpret_cast<TileWord*>(args.scratch + weights_.scratch_bytes());
     parallel_for(bands_ * groups_, 1, [&](std::int64_t begin, std::int64_t end) {
       TileWord* band = bands + thread_index() * band_words();
-      const TileUnit unit(Words::kNumbers, depth_, kind_);
+      const TileUnit unit(Words::kNumbers, steps_.depth(), kind_);
       for (auto task = begin; task < end; ++task) {
         const auto image = task / groups_ / bands_per_image_;
         const auto first = task / groups_ % bands_per_image_ * band_rows_;
@@ -144,7 +146,7 @@ class ConvTiles : public Kernel {
         const auto group = task % groups_;
         // Neighbouring tasks of a thread share the band.
         if (!stored_x_ && (task == begin || group == 0))
-          pack_band(args.in<Element>(0) + image * x_stride_, rows, band, band + planes_ * plane_);
+          pack_band(args.in<Element>(0) + image * x_stride_, rows, band);
         const auto* patches = stored_x_ ? stored_patches(args, image, rows.begin) : bytes(band);
         multiply(args, unit, weights, patches, image, rows, group);
         if (stored_y_ && group == 0) clear_around(args, image, rows);
@@ -155,40 +157,6 @@ class ConvTiles : public Kernel {
  private:
   bool narrows() const { return tiled_ && !kTransposed<Op>; }
   bool widens() const { return tiled_ && kTransposed<Op>; }
-  std::int64_t channel_words() const { return ceil_div(conv_.in_channels, Words::kElements); }
-  std::int64_t tap_row_words() const { return conv_.kernel[1] * position_words_; }
-  /// The words of neighbouring positions follow each other where a plane holds all channels: a row
-  /// of taps is then cut into as few steps as it fills.
-  std::int64_t steps_of_tap_row() const {
-    const bool follow = planes_ == 1 && line_ == position_words_ * kTileWordBytes;
-    if (!follow || conv_.dilation[1] != 1) return 0;
-    auto steps = ceil_div(tap_row_words(), kTileDepth);
-    while (tap_row_words() % steps != 0) ++steps;
-    return steps < conv_.kernel[1] ? steps : 0;
-  }
-
-  void find_patch_steps() {
-    const auto channel_step = kTileWordBytes * (stored_x_ ? position_words_ : plane_);
-    const auto row = line_ * conv_.dilation[0] * pitch_;
-    if (row_steps_ > 0) {
-      for (std::int64_t step = 0; step < steps_; ++step)
-        patch_steps_.push_back(step / row_steps_ * row +
-                               step % row_steps_ * depth_ * kTileWordBytes);
-      return;
-    }
-    for (std::int64_t s = 0; s < planes_; ++s)
-      for (std::int64_t ky = 0; ky < conv_.kernel[0]; ++ky)
-        for (std::int64_t kx = 0; kx < conv_.kernel[1]; ++kx)
-          patch_steps_.push_back(s * channel_step + ky * row + kx * conv_.dilation[1] * line_);
-  }
-
-  /// Where word k of a tap's channels is multiplied: the step, and its word.
-  std::array<std::int64_t, 2> place_of(std::int64_t tap, std::int64_t k) const {
-    if (row_steps_ == 0) return {k / depth_ * conv_.taps() + tap, k % depth_};
-    const auto word = tap % conv_.kernel[1] * position_words_ + k;
-    return {tap / conv_.kernel[1] * row_steps_ + word / depth_, word % depth_};
-  }
-
   static std::optional<StoredImages> stored_images(const Operand& operand) {
     return operand.channels_last ? std::optional<StoredImages>(operand) : std::nullopt;
   }
@@ -196,12 +164,12 @@ class ConvTiles : public Kernel {
   /// A thread's band, and one of its rows.
   std::int64_t band_words() const {
     if (stored_x_) return 0;
-    return checked_add(planes_ * plane_,
-                       round_up(position_words_ * pitch_, kAlignment / kTileWordBytes));
+    return checked_add(steps_.planes() * plane_,
+                       round_up(steps_.position_words() * pitch_, kAlignment / kTileWordBytes));
   }
 
   void cut_bands() {
-    const auto row_words = planes_ * position_words_ * pitch_;
+    const auto row_words = steps_.planes() * steps_.position_words() * pitch_;
     const auto cached = kBandWords / row_words - conv_.halo();
     const auto wanted = ceil_div(conv_.out[0] * conv_.batch, kTasksPerThread * threads_);
     band_rows_ =
@@ -214,9 +182,9 @@ class ConvTiles : public Kernel {
                   : std::min(ceil_div(out_blocks_, kMostTileBlocks),
                              ceil_div(kTasksPerThread * threads_, bands_));
     // The last positions may lie behind the rows.
-    plane_ =
-        checked_mul(position_words_, checked_mul(band_rows_ + conv_.halo(), pitch_) +
-                                         (conv_.kernel[1] - 1) * conv_.dilation[1] + kTileBlock);
+    plane_ = checked_mul(steps_.position_words(), checked_mul(band_rows_ + conv_.halo(), pitch_) +
+                                                      (conv_.kernel[1] - 1) * conv_.dilation[1] +
+                                                      kTileBlock);
     plane_ = round_up(plane_, kAlignment / kTileWordBytes);
   }
 
@@ -228,16 +196,16 @@ class ConvTiles : public Kernel {
         const auto first = pair * kMostTileBlocks;
         pack_weight_blocks(from, first * kTileColumns,
                            std::min(kMostTileBlocks, out_blocks_ - first),
-                           to + first * kTileColumns * steps_ * depth_);
+                           to + first * kTileColumns * steps_.count() * steps_.depth());
       }
     });
   }
 
   void pack_weight_blocks(const Element* from, std::int64_t first, std::int64_t blocks,
                           TileWord* to) const {
-    const auto taps = conv_.taps(), block_words = depth_ * kTileColumns;
+    const auto taps = conv_.taps(), block_words = steps_.depth() * kTileColumns;
     const auto step_words = blocks * block_words;
-    std::fill_n(to, steps_ * step_words, TileWord{0});
+    std::fill_n(to, steps_.count() * step_words, TileWord{0});
     const auto channels = std::min(blocks * kTileColumns, conv_.out_channels - first);
     for (std::int64_t o = 0; o < channels; ++o) {
       for (std::int64_t c = 0; c < conv_.in_channels; ++c) {
@@ -246,7 +214,7 @@ class ConvTiles : public Kernel {
         const auto bit = c % Words::kElements * Words::kBits;
         TileWord* column = to + o / kTileColumns * block_words + o % kTileColumns;
         for (std::int64_t tap = 0; tap < taps; ++tap) {
-          const auto [step, line] = place_of(tap, k);
+          const auto [step, line] = steps_.place_of(tap, k);
           column[step * step_words + line * kTileColumns] |=
               Words::bits(w[conv_.flipped ? taps - 1 - tap : tap]) << bit;
         }
@@ -283,20 +251,18 @@ class ConvTiles : public Kernel {
            tap % w.kernel[1];
   }
 
-  /// The rows of x that the output rows `rows` read, padded: [step's words][position][word]. `row`:
-  /// memory for one row.
-  void pack_band(const Element* x, Range rows, TileWord* band, TileWord* row_words) const {
-    const auto count = rows.size() + conv_.halo();
-    for (std::int64_t s = 0; s < planes_; ++s) {
-      TileWord* to = band + s * plane_;
+  /// The rows of x that the output rows `rows` read, padded: [plane][position][word].
+  void pack_band(const Element* x, Range rows, TileWord* band) const {
+    const auto count = rows.size() + conv_.halo(), words = steps_.position_words();
+    TileWord* row_words = band + steps_.planes() * plane_;
+    for (std::int64_t plane = 0; plane < steps_.planes(); ++plane) {
+      TileWord* to = band + plane * plane_;
       for (std::int64_t r = 0; r < count; ++r) {
-        pack_row(x, s * position_words_, rows.begin + r - conv_.pad[0], row_words);
-        transpose_matrix(
-            {reinterpret_cast<const float*>(row_words), pitch_, position_words_, pitch_},
-            reinterpret_cast<float*>(to + r * pitch_ * position_words_), position_words_,
-            Rounding::None);
+        pack_row(x, plane * words, rows.begin + r - conv_.pad[0], row_words);
+        transpose_matrix({reinterpret_cast<const float*>(row_words), pitch_, words, pitch_},
+                         reinterpret_cast<float*>(to + r * pitch_ * words), words, Rounding::None);
       }
-      const auto used = count * pitch_ * position_words_;
+      const auto used = count * pitch_ * words;
       std::fill_n(to + used, plane_ - used, TileWord{0});
     }
   }
@@ -307,7 +273,7 @@ class ConvTiles : public Kernel {
     const auto column_step = narrows() ? w.stride[1] : 1;
     const auto row_step = narrows() ? w.stride[0] * w.in[1] : conv_.in[1];
     const PaddedRow layout = {conv_.in[1], conv_.pad[1], pitch_};
-    for (std::int64_t k = 0; k < position_words_; ++k) {
+    for (std::int64_t k = 0; k < steps_.position_words(); ++k) {
       std::array<const Element*, Words::kElements> channels;
       for (std::int64_t i = 0; i < Words::kElements; ++i)
         channels[static_cast<std::size_t>(i)] =
@@ -329,39 +295,65 @@ class ConvTiles : public Kernel {
                 std::int64_t group) const {
     const auto pairs = ceil_div(out_blocks_, kMostTileBlocks);
     const auto positions = rows.size() * pitch_;
-    const auto block_bytes = kTileColumns * depth_ * kTileWordBytes;
     for (auto pair = group * pairs / groups_; pair < (group + 1) * pairs / groups_; ++pair) {
       const auto first = pair * kMostTileBlocks;
       const auto blocks = std::min(kMostTileBlocks, out_blocks_ - first);
       const Range channels = {first * kTileColumns,
                               std::min((first + blocks) * kTileColumns, conv_.out_channels)};
-      alignas(64) Sum sums[kTileBlock * kTileBlock], turned[kTileBlock * kTileBlock];
+      alignas(64) Sum sums[kPanelBlocks * kTileBlock * kTileBlock];
       TileProduct product = {
-          .a = {.steps = patch_steps_, .line = line_, .block = kTileRows * line_},
-          .b = {.data = bytes(weights + first * kTileColumns * steps_ * depth_),
-                .steps = blocks == 1 ? single_weight_steps_ : double_weight_steps_,
+          .a = {.line = line_, .block = kTileRows * line_},
+          .b = {.data = bytes(weights + first * kTileColumns * steps_.count() * steps_.depth()),
                 .line = kTileColumns * kTileWordBytes,
-                .block = block_bytes},
-          .sums = sums,
+                .block = kTileColumns * steps_.depth() * kTileWordBytes},
           .sums_stride = kTileBlock,
           .column_blocks = blocks};
-      for (std::int64_t p = 0; p < positions; p += kTileBlock) {
-        product.a.data = patches + p * line_;
-        product.row_blocks = positions - p > kTileRows ? 2 : 1;
-        unit.multiply(product);
-        const Range block = {p, std::min(p + kTileBlock, positions)};
-        if constexpr (kStores) {
-          if (stored_y_) {
-            store_channels_last(args, image, {block, channels, sums, kTileBlock}, rows);
-            continue;
-          }
+      for (std::int64_t p = 0; p < positions; p += kPanelBlocks * kTileBlock) {
+        const Range panel = {p, std::min(p + kPanelBlocks * kTileBlock, positions)};
+        multiply_panel(unit, patches, panel, product, sums);
+        for (auto begin = p; begin < panel.end; begin += kTileBlock) {
+          const Range block = {begin, std::min(begin + kTileBlock, positions)};
+          finish(args, image, {block, channels, sums + (begin - p) * kTileBlock, kTileBlock}, rows);
         }
-        transpose_matrix({reinterpret_cast<const float*>(sums), kTileBlock,
-                          product.row_blocks * kTileRows, blocks * kTileColumns},
-                         reinterpret_cast<float*>(turned), kTileBlock, Rounding::None);
-        store(args, image, {channels, block, turned, kTileBlock}, rows);
       }
     }
+  }
+
+  /// The sums of these positions: a few steps for all of them, so that the first cache keeps the
+  /// weights of those, then the next.
+  void multiply_panel(const TileUnit& unit, const std::byte* patches, Range panel,
+                      TileProduct product, Sum* sums) const {
+    const auto& weight_steps =
+        product.column_blocks == 1 ? single_weight_steps_ : double_weight_steps_;
+    const auto parts =
+        ceil_div(steps_.count() * product.column_blocks * product.b.block, kPanelBytes);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const auto first = static_cast<std::size_t>(part * steps_.count() / parts);
+      const auto count = static_cast<std::size_t>((part + 1) * steps_.count() / parts) - first;
+      product.a.steps = std::span(patch_steps_).subspan(first, count);
+      product.b.steps = std::span(weight_steps).subspan(first, count);
+      product.accumulate = part > 0;
+      for (auto p = panel.begin; p < panel.end; p += kTileBlock) {
+        product.a.data = patches + p * line_;
+        product.sums = sums + (p - panel.begin) * kTileBlock;
+        product.row_blocks = panel.end - p > kTileRows ? 2 : 1;
+        unit.multiply(product);
+      }
+    }
+  }
+
+  /// A block of sums whose rows are positions of the band.
+  void finish(const KernelArgs& args, std::int64_t image, const Block& sums, Range rows) const {
+    if constexpr (kStores) {
+      if (stored_y_) return store_channels_last(args, image, sums, rows);
+    }
+    alignas(64) Sum turned[kTileBlock * kTileBlock];
+    const auto row_blocks = ceil_div(sums.m.size(), kTileRows);
+    const auto column_blocks = ceil_div(sums.n.size(), kTileColumns);
+    transpose_matrix({reinterpret_cast<const float*>(sums.values), kTileBlock,
+                      row_blocks * kTileRows, column_blocks * kTileColumns},
+                     reinterpret_cast<float*>(turned), kTileBlock, Rounding::None);
+    store(args, image, {sums.n, sums.m, turned, kTileBlock}, rows);
   }
 
   /// A block of sums whose columns are positions of the band.
@@ -428,13 +420,9 @@ class ConvTiles : public Kernel {
   std::int64_t y_stride_;
   std::int64_t threads_;
   TileUnit::Kind kind_;
-  std::int64_t pitch_;           ///< positions of a padded row
-  std::int64_t planes_;          ///< of a band, that together hold all channels
-  std::int64_t position_words_;  ///< of a position in a plane
-  std::int64_t line_;            ///< bytes from a position to the next
-  std::int64_t row_steps_;       ///< for a row of taps; 0: the taps have steps of their own
-  std::int64_t depth_;           ///< words of k in a step
-  std::int64_t steps_;
+  std::int64_t pitch_;  ///< positions of a padded row
+  PatchSteps steps_;
+  std::int64_t line_;  ///< bytes from a position to the next
   std::int64_t out_blocks_;
   std::int64_t band_rows_ = 1, bands_per_image_ = 1, bands_ = 1;
   std::int64_t groups_ = 1;                ///< parts of the output channels, tasks of their own
@@ -474,35 +462,19 @@ Verdict worth_tiles(const KernelQuery& query) {
              : Verdict::no("has rows too long, or taps too far apart, for a cache");
 }
 
-/// Words of channels fill the steps, so that none reads the next position's, and taps stay within
-/// the slack behind the last image.
 template <class Op>
-ChannelsLastOperands channels_last_on_tiles(const KernelQuery& query) {
+ChannelsLastOperands channels_last(const KernelQuery& query) {
   if (query.inputs[0].spec.dtype != DType::F32) return {};
-  ChannelsLastOperands takes = {.inputs = {false}, .output = true};
-  const auto geometry = geometry_of<Op>(query);
-  const auto conv = conv_of<Op>(query);
-  if (!kTransposed<Op> && geometry.window.makes_tiles() && geometry.taps() > 1) return takes;
-  const auto words = conv.in_channels / Words<float>::kElements;
-  if (conv.in_channels % Words<float>::kElements != 0) return takes;
-  if (words % ceil_div(words, kTileDepth) != 0) return takes;
-  constexpr std::int64_t most_pad = 8, most_extent = 16;
-  for (int axis = 0; axis < 2; ++axis) {
-    const auto extent = (conv.kernel[axis] - 1) * conv.dilation[axis];
-    const auto behind = conv.out[axis] + extent - conv.pad[axis] - conv.in[axis];
-    if (conv.pad[axis] < 0 || extent > most_extent) return takes;
-    takes.pad = std::max({takes.pad, conv.pad[axis], behind});
-  }
-  takes.inputs[0] = takes.pad <= most_pad;
-  if (!takes.inputs[0]) takes.pad = 0;
-  return takes;
+  const bool narrows = !kTransposed<Op> && geometry_of<Op>(query).window.makes_tiles();
+  return narrows ? ChannelsLastOperands{.output = true}
+                 : channels_last_on_tiles(conv_of<Op>(query));
 }
 
 template <class Op>
 KernelEntry tiles_entry(std::unique_ptr<Kernel> (*prepare)(const KernelQuery&, Device&)) {
   KernelEntry entry = {Op::kName, "tiles", &accepts_tiles<Op>, prepare};
   entry.worth = &worth_tiles<Op>;
-  entry.channels_last = &channels_last_on_tiles<Op>;
+  entry.channels_last = &channels_last<Op>;
   return entry;
 }
 

@@ -6,11 +6,15 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/tiles/store_rows.h"
+#include "core/base/exact_math.h"
 #include "core/base/float16.h"
+#include "core/base/random.h"
 
 namespace triptych::cpu {
 namespace {
@@ -113,6 +117,50 @@ std::uint32_t sum_of_two(float start, const std::array<float, 2>& x, const std::
                  .sums_stride = 16,
                  .accumulate = true});
   return std::bit_cast<std::uint32_t>(sums[17]);
+}
+
+TEST(StoreRows, RoundsFinishedSumsAndLeavesOtherElementsAlone) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = exact::kInfinity;
+  const float sums[] = {1.00390625F, -2, 0x1p-130F, nan, 1.01171875F, -infinity, -0x1p-127F, 7};
+  const float bias[] = {0, 1, 0};
+  for (const auto kind : {TileUnit::Kind::StandIn, tile_unit_kind()}) {
+    std::vector<std::uint16_t> to(10, 0xABCD);
+    store_rows({.sums = sums, .sums_stride = 4, .positions = 2, .channels = 3, .bias = bias},
+               to.data() + 1, 5, kind);
+    EXPECT_EQ(to, (std::vector<std::uint16_t>{0xABCD, 0x3F80, 0xBF80, 0, 0xABCD, 0xABCD, 0x3F82,
+                                              0xFF80, 0x8000, 0xABCD}));
+    store_rows({.sums = sums, .sums_stride = 4, .positions = 2, .channels = 4, .relu = true},
+               to.data(), 4, kind);
+    EXPECT_EQ((std::vector(to.begin(), to.begin() + 3)),
+              (std::vector<std::uint16_t>{0x3F80, 0, 0}));
+    EXPECT_TRUE(std::isnan(bf16_to_float(to[3])));
+    EXPECT_EQ(to[7], bf16_bits(7));
+  }
+}
+
+TEST(StoreRows, TheStandInHasTheBitsOfTheHardware) {
+  if (!tile_unit_missing().empty()) GTEST_SKIP() << tile_unit_missing();
+  RandomStream random(3, 1);
+  std::vector<float> sums(7 * 40), bias(40);
+  for (const std::int64_t channels : {1, 8, 15, 16, 17, 31, 32, 33, 40}) {
+    for (auto& sum : sums) sum = std::bit_cast<float>(random.bits());
+    for (auto& sum : sums) sum = std::isnan(sum) ? 1 : sum;
+    for (auto& value : bias) value = random.uniform(-1, 1);
+    for (const bool relu : {false, true}) {
+      for (const bool has_bias : {false, true}) {
+        const SumRows rows = {.sums = sums.data(),
+                              .sums_stride = 40,
+                              .positions = 7,
+                              .channels = channels,
+                              .bias = has_bias ? bias.data() : nullptr,
+                              .relu = relu};
+        std::vector<std::uint16_t> hardware(7 * 41, 0xABCD), stand_in = hardware;
+        store_rows(rows, hardware.data(), 41, TileUnit::Kind::Hardware);
+        store_rows(rows, stand_in.data(), 41, TileUnit::Kind::StandIn);
+        EXPECT_EQ(hardware, stand_in) << channels << " channels, relu " << relu;
+      }
+    }
+  }
 }
 
 TEST(TileUnit, ResultsAroundTheSmallestNormalAreFlushedAsByTheHardware) {
