@@ -95,7 +95,8 @@ Tensor ExecutorMemory::download(std::size_t device, ValueId value) const {
   if (location.channels_last) {
     const auto slack = kSlackPositions * location.channels_last->pitch;
     std::vector<std::byte> stored(bytes_of(result.shape(), *location.channels_last) -
-                                  static_cast<std::size_t>(slack) * sizeof(BFloat16));
+                                  static_cast<std::size_t>(slack) *
+                                      dtype_size(location.channels_last->dtype));
     plan_.devices[device]->download(stored.data(), address(device, value), stored.size());
     planes_from_channels_last(result.shape(), *location.channels_last, stored, result.as<float>());
     return result;

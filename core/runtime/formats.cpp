@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -12,6 +13,18 @@
 
 namespace triptych {
 namespace {
+
+/// What a value is stored as, and how many of them a unit that multiplies takes as one word.
+struct Element {
+  DType dtype;
+  std::int64_t in_word;
+};
+
+std::optional<Element> stored_element(DType dtype) {
+  if (dtype == DType::F32) return Element{DType::BF16, 2};
+  if (dtype == DType::I8) return Element{DType::I8, 4};
+  return std::nullopt;
+}
 
 bool joins_channels(const Op& op) {
   const auto* concat = op_cast<Concat>(op);
@@ -33,7 +46,8 @@ class FormatChooser {
     StoragePlan plan;
     for (const auto& value : graph_.values()) {
       if (!chosen_[value.id.index()]) continue;
-      plan.formats[value.id] = {pad_[value.id.index()], value.spec.shape[1]};
+      const auto element = stored_element(value.spec.dtype);
+      plan.formats[value.id] = {element->dtype, pad_[value.id.index()], value.spec.shape[1]};
     }
     for (const auto& node : graph_.nodes()) {
       if (is_chosen_concat(node)) place_parts(node, plan);
@@ -74,10 +88,9 @@ class FormatChooser {
 
   bool is_candidate(const Value& value) const {
     const auto& shape = value.spec.shape;
-    // Two channels are a word of the units that multiply bfloat16.
-    if (value.kind != ValueKind::Activation || value.spec.dtype != DType::F32 || shape.rank() != 4)
-      return false;
-    if (shape.elements() == 0 || shape[1] % 2 != 0) return false;
+    const auto element = stored_element(value.spec.dtype);
+    if (value.kind != ValueKind::Activation || !element || shape.rank() != 4) return false;
+    if (shape.elements() == 0 || shape[1] % element->in_word != 0) return false;
     const auto device = placements_[value.producer.index()].device;
     const auto& node = graph_.node(value.producer);
     return takes_[node.id.index()].output && node.outputs[0] == value.id &&
@@ -149,8 +162,9 @@ class FormatChooser {
     std::int64_t channel = 0;
     for (const auto input : concat.inputs) {
       plan.formats[input].pitch = graph_.spec(whole).shape[1];
-      plan.parts[input] = {whole, static_cast<std::size_t>(channel) * sizeof(BFloat16),
-                           Operand::dense(graph_.spec(input)).outer_stride};
+      plan.parts[input] = {
+          whole, static_cast<std::size_t>(channel) * dtype_size(plan.formats[input].dtype),
+          Operand::dense(graph_.spec(input)).outer_stride};
       channel += graph_.spec(input).shape[1];
     }
   }

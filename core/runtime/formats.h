@@ -1,5 +1,5 @@
-// Chooses how activations are stored: as planes in their dtype, or channels last in bfloat16.
-// Half the bytes pass between the kernels then, and none of them transposes or rounds its operands.
+// Chooses how activations are stored: as planes, or channels last (float32 as bfloat16). Fewer
+// bytes pass between the kernels then, and none of them transposes or rounds its operands.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ namespace triptych {
 StoragePlan choose_formats(const Graph& graph, std::span<const NodePlacement> placements,
                            const PlacementOptions& options);
 
-/// The float32 planes of a value from its bytes in memory, slack excluded.
+/// The float32 planes of a value that is stored as bfloat16, from its bytes in memory.
 void planes_from_channels_last(const Shape& shape, const ChannelsLast& format,
                                std::span<const std::byte> stored, std::span<float> planes);
 

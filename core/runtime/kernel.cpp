@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/base/checked_math.h"
-#include "core/base/float16.h"
 
 namespace triptych {
 
@@ -21,8 +20,8 @@ std::size_t bytes_of(const Shape& shape, const ChannelsLast& format) {
   const auto columns = checked_add(shape[3], checked_mul(2, format.pad));
   const auto positions =
       checked_add(checked_mul(shape[0], checked_mul(rows, columns)), kSlackPositions);
-  return static_cast<std::size_t>(
-      checked_mul(checked_mul(positions, format.pitch), sizeof(BFloat16)));
+  return static_cast<std::size_t>(checked_mul(checked_mul(positions, format.pitch),
+                                              static_cast<std::int64_t>(dtype_size(format.dtype))));
 }
 
 Operand Operand::dense(TensorSpec spec) {

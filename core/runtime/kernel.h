@@ -21,12 +21,12 @@ class CollectiveRunner;
 class Device;
 class Stream;
 
-/// How a float32 value [n, c, h, w] is stored as bfloat16, the channels of a position together.
-/// Element (n, c, y, x) is number
-/// ((n * (h + 2 * pad) + y + pad) * (w + 2 * pad) + x + pad) * pitch + c.
-/// Positions outside of the image hold 0 in its channels.
+/// How a value [n, c, h, w] is stored with the channels of a position together. Element (n, c, y,
+/// x) is number ((n * (h + 2 * pad) + y + pad) * (w + 2 * pad) + x + pad) * pitch + c. Positions
+/// outside of the image hold 0 in its channels.
 struct ChannelsLast {
-  std::int64_t pad = 0;    ///< positions on each side of an image
+  DType dtype = DType::BF16;  ///< bfloat16 of a float32 value, or int8 of one
+  std::int64_t pad = 0;       ///< positions on each side of an image
   std::int64_t pitch = 0;  ///< elements from a position to the next: c, or those of a whole concat
 
   bool operator==(const ChannelsLast&) const = default;
@@ -39,8 +39,9 @@ inline constexpr std::int64_t kSlackPositions = 64;
 /// Bytes of memory that a value of this shape then needs, those of slack included.
 std::size_t bytes_of(const Shape& shape, const ChannelsLast& format);
 
-/// Which operands of a node a kernel takes channels last, beside planes. It computes the bits that
-/// it would from planes that are rounded to bfloat16, or rounds what it computes from them.
+/// Which operands of a node a kernel takes channels last, beside planes: of float32 and of int8.
+/// It computes the bits that it would from planes that are rounded to bfloat16, or rounds what it
+/// computes from them.
 struct ChannelsLastOperands {
   std::vector<bool> inputs;  ///< by number
   bool output = false;       ///< output 0

@@ -321,8 +321,12 @@ std::string reason_of(const Plan& plan, const Step& step) {
     text += (text.empty() ? "" : "; ") + fmt::format("its output stays in {}", step.keeps_output);
   }
   const auto outputs = plan.graph.node(step.node).outputs;
-  if (!outputs.empty() && plan.locations[step.device][outputs[0].index()]->channels_last) {
-    text += (text.empty() ? "" : "; ") + std::string("its output is stored in bf16, channels last");
+  if (!outputs.empty()) {
+    const auto& format = plan.locations[step.device][outputs[0].index()]->channels_last;
+    if (format) {
+      text += (text.empty() ? "" : "; ") +
+              fmt::format("its output is stored in {}, channels last", to_string(format->dtype));
+    }
   }
   if (step.refusals.empty() && text.empty()) return "best kernel";
   for (const auto& refusal : step.refusals) {

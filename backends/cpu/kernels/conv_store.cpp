@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/cpu/simd.h"
+#include "backends/cpu/tiles/store_rows.h"
 
 namespace triptych::cpu {
 namespace {
@@ -76,6 +77,32 @@ std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
   std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
   std::iota(taps.begin(), taps.end(), 0);
   return taps;
+}
+
+void store_positions(const FloatFinish& finish, const float* sums,
+                     const std::array<std::int64_t, 2>& size, std::int64_t channel,
+                     std::uint16_t* to, std::int64_t step, TileUnit::Kind kind) {
+  store_rows({.sums = sums,
+              .sums_stride = kTileBlock,
+              .positions = size[0],
+              .channels = size[1],
+              .bias = finish.bias() == nullptr ? nullptr : finish.bias() + channel,
+              .relu = finish.relu()},
+             to, step, kind);
+}
+
+void store_positions(const RequantizeFinish& finish, const std::int32_t* sums,
+                     const std::array<std::int64_t, 2>& size, std::int64_t channel, std::int8_t* to,
+                     std::int64_t step, TileUnit::Kind) {
+  simd([&finish, sums, channel, to, step, positions = size[0], count = size[1]] {
+    finish.across(channel, [=](const auto& finished) {
+      for (std::int64_t i = 0; i < positions; ++i) {
+        std::int8_t row[kTileBlock];
+        for (std::int64_t c = 0; c < count; ++c) row[c] = finished(sums[i * kTileBlock + c], c);
+        std::copy_n(row, count, to + i * step);
+      }
+    });
+  });
 }
 
 template <class Finish>

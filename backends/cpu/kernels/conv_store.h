@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "backends/cpu/gemm/packed_gemm.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
+#include "backends/cpu/tiles/tile_unit.h"
 #include "core/ops/conv_geometry.h"
 
 namespace triptych::cpu {
@@ -74,6 +77,15 @@ struct ChannelStore {
   /// taps[0] by taps[1] elements that positions of a grid with `columns` columns widen to.
   void store_tiles(const std::int64_t (&taps)[2], std::int64_t columns, const Block& block) const;
 };
+
+/// Sums of positions [0, size[0]) and channels [channel, channel + size[1]), finished: element c of
+/// position i goes to to[i * step + c]. `sums`: rows of kTileBlock elements.
+void store_positions(const FloatFinish& finish, const float* sums,
+                     const std::array<std::int64_t, 2>& size, std::int64_t channel,
+                     std::uint16_t* to, std::int64_t step, TileUnit::Kind kind);
+void store_positions(const RequantizeFinish& finish, const std::int32_t* sums,
+                     const std::array<std::int64_t, 2>& size, std::int64_t channel, std::int8_t* to,
+                     std::int64_t step, TileUnit::Kind kind);
 
 /// Prepares a kernel class K.
 template <class K>

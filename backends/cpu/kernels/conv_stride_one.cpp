@@ -57,10 +57,10 @@ StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t
           .in_stride = transposed ? w_stride : 1};
 }
 
-ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv) {
-  ChannelsLastOperands takes = {.inputs = {false}, .output = true};
-  const auto words = conv.in_channels / 2;
-  if (conv.in_channels % 2 != 0 || words % ceil_div(words, kTileDepth) != 0) return takes;
+ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv, std::int64_t in_word) {
+  ChannelsLastOperands takes = {.inputs = {false}};
+  const auto words = conv.in_channels / in_word;
+  if (conv.in_channels % in_word != 0 || words % ceil_div(words, kTileDepth) != 0) return takes;
   constexpr std::int64_t most_pad = 8, most_extent = 16;
   static_assert(most_pad + most_extent + kTileBlock < kSlackPositions);
   std::int64_t pad = 0;

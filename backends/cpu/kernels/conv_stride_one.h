@@ -39,9 +39,10 @@ StrideOneConv stride_one_conv(const ConvGeometry& g, bool transposed, std::int64
 /// of its own, of the size of the smaller image.
 StrideOneConv conv_of_tiles(const ConvGeometry& g, bool transposed, std::int64_t w_stride);
 
-/// What a convolution on the tile unit takes channels last. Words of channels must fill the steps,
-/// so that none reads the next position's, and taps stay within the slack behind the last image.
-ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv);
+/// Whether a convolution on the tile unit takes x channels last, `in_word` of which are one word.
+/// Words of channels must fill the steps, so that none reads the next position's, and taps stay
+/// within the slack behind the last image.
+ChannelsLastOperands channels_last_on_tiles(const StrideOneConv& conv, std::int64_t in_word);
 
 /// How the words of a patch are cut into steps of the tile unit. A band of x is planes of a few
 /// channels, in which the words of a position stand together.

@@ -17,7 +17,6 @@
 #include "backends/cpu/kernels/conv_stride_one.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/tiles/pack_rows.h"
-#include "backends/cpu/tiles/store_rows.h"
 #include "backends/cpu/tiles/stored_images.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -37,7 +36,6 @@ constexpr std::int64_t kTasksPerThread = 2;
 // Blocks of positions, and most bytes of weights, that the first cache keeps together.
 constexpr std::int64_t kPanelBlocks = 4;
 constexpr std::int64_t kPanelBytes = 16 * 1024;
-constexpr std::int64_t kStoredBytes = sizeof(BFloat16);
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
@@ -47,6 +45,7 @@ struct Words;
 
 template <>
 struct Words<float> {
+  using Stored = std::uint16_t;
   static constexpr auto kNumbers = TileNumbers::Bf16;
   static constexpr std::int64_t kElements = 2;
   static constexpr int kBits = 16;
@@ -59,6 +58,7 @@ struct Words<float> {
 
 template <>
 struct Words<std::int8_t> {
+  using Stored = std::int8_t;
   static constexpr auto kNumbers = TileNumbers::Int8;
   static constexpr std::int64_t kElements = 4;
   static constexpr int kBits = 8;
@@ -111,7 +111,7 @@ class ConvTiles : public Kernel {
         pitch_(stored_x_ ? stored_x_->row_positions() : conv_.pitch()),
         steps_(conv_, ceil_div(conv_.in_channels, Words::kElements),
                !stored_x_ || stored_x_->pitch() == conv_.in_channels),
-        line_(stored_x_ ? stored_x_->pitch() * kStoredBytes
+        line_(stored_x_ ? stored_x_->pitch() * stored_x_->element_bytes()
                         : steps_.position_words() * kTileWordBytes),
         out_blocks_(ceil_div(conv_.out_channels, kTileColumns)),
         weights_(
@@ -231,14 +231,13 @@ class ConvTiles : public Kernel {
 
   const std::byte* stored_patches(const KernelArgs& args, std::int64_t image,
                                   std::int64_t row) const {
-    return args.inputs[0] +
-           stored_x_->element(image, row - conv_.pad[0], -conv_.pad[1]) * kStoredBytes;
+    return args.inputs[0] + stored_x_->element(image, row - conv_.pad[0], -conv_.pad[1]) *
+                                stored_x_->element_bytes();
   }
 
   void clear_around(const KernelArgs& args, std::int64_t image, Range rows) const {
     const auto height = widens() ? geometry_.window.kernel[0] : 1;
-    stored_y_->clear_around(args.out<std::uint16_t>(0), image,
-                            {rows.begin * height, rows.end * height});
+    stored_y_->clear_around(args.outputs[0], image, {rows.begin * height, rows.end * height});
   }
 
   /// The first element of a channel, as multiplied; nullptr behind the last.
@@ -382,7 +381,7 @@ class ConvTiles : public Kernel {
   void store_channels_last(const KernelArgs& args, std::int64_t image, const Block& sums,
                            Range rows) const {
     const Finish finish = {args, 0, relu_};
-    auto* y = args.out<std::uint16_t>(0);
+    auto* y = args.out<typename Words::Stored>(0);
     const auto taps_x = widens() ? geometry_.window.kernel[1] : 1;
     const auto taps_y = widens() ? geometry_.window.kernel[0] : 1;
     const auto channels = stored_y_->channels(), step = taps_x * stored_y_->pitch();
@@ -395,20 +394,16 @@ class ConvTiles : public Kernel {
         const auto positions = std::min(end - p, columns_ - column);
         const auto first =
             stored_y_->element(image, row * taps_y + tap / taps_x, column * taps_x + tap % taps_x);
-        store_rows({.sums = sums.values + (p - sums.m.begin) * sums.stride + n - sums.n.begin,
-                    .sums_stride = sums.stride,
-                    .positions = positions,
-                    .channels = count,
-                    .bias = finish.bias() == nullptr ? nullptr : finish.bias() + channel,
-                    .relu = finish.relu()},
-                   y + first + channel, step, kind_);
+        const auto* from = sums.values + (p - sums.m.begin) * sums.stride + n - sums.n.begin;
+        store_positions(finish, from, {positions, count}, channel, y + first + channel, step,
+                        kind_);
         p = end;
       }
       n += count;
     }
   }
 
-  static constexpr bool kStores = std::is_same_v<Finish, FloatFinish>;
+  static constexpr bool kStores = !std::is_same_v<Finish, SumFinish>;
 
   ConvGeometry geometry_;
   bool relu_;
@@ -464,10 +459,16 @@ Verdict worth_tiles(const KernelQuery& query) {
 
 template <class Op>
 ChannelsLastOperands channels_last(const KernelQuery& query) {
-  if (query.inputs[0].spec.dtype != DType::F32) return {};
+  const auto x = query.inputs[0].spec.dtype, y = query.outputs[0].spec.dtype;
   const bool narrows = !kTransposed<Op> && geometry_of<Op>(query).window.makes_tiles();
-  return narrows ? ChannelsLastOperands{.output = true}
-                 : channels_last_on_tiles(conv_of<Op>(query));
+  ChannelsLastOperands takes;
+  if (!narrows) {
+    takes =
+        channels_last_on_tiles(conv_of<Op>(query), x == DType::F32 ? Words<float>::kElements
+                                                                   : Words<std::int8_t>::kElements);
+  }
+  takes.output = x == y;
+  return takes;
 }
 
 template <class Op>

@@ -155,7 +155,8 @@ class MaxPoolKernel : public Kernel {
 };
 
 /// Images that are stored channels last: both operands. A maximum of rounded values is the rounded
-/// maximum.
+/// maximum. T: bfloat16's bits, or int8.
+template <class T>
 class StoredMaxPool : public Kernel {
  public:
   explicit StoredMaxPool(const KernelQuery& query)
@@ -166,8 +167,8 @@ class StoredMaxPool : public Kernel {
         y_(query.outputs[0]) {}
 
   void run(const KernelArgs& args) override {
-    const auto* x = args.in<std::uint16_t>(0);
-    auto* y = args.out<std::uint16_t>(0);
+    const auto* x = args.in<T>(0);
+    auto* y = args.out<T>(0);
     const auto row_work = window_.out[1] * window_.taps() * x_.channels();
     parallel_for(images_ * window_.out[0], kElementwiseGrain / row_work + 1,
                  [&](std::int64_t begin, std::int64_t end) {
@@ -176,7 +177,7 @@ class StoredMaxPool : public Kernel {
   }
 
  private:
-  void run_row(std::int64_t index, const std::uint16_t* x, std::uint16_t* y) const {
+  void run_row(std::int64_t index, const T* x, T* y) const {
     const auto image = index / window_.out[0], row = index % window_.out[0];
     if (two_by_two_) {
       max_row(x + x_.element(image, 2 * row, 0), x_.element(0, 1, 0) - x_.element(0, 0, 0),
@@ -185,21 +186,21 @@ class StoredMaxPool : public Kernel {
       for (std::int64_t column = 0; column < window_.out[1]; ++column)
         max_window(x, image, {row, column}, y + y_.element(image, row, column));
     }
-    y_.clear_around(y, image, {row, row + 1});
+    y_.clear_around(reinterpret_cast<std::byte*>(y), image, {row, row + 1});
   }
 
-  static std::uint16_t larger(std::uint16_t a, std::uint16_t b) {
+  static T larger(T a, T b) {
+    if constexpr (std::is_same_v<T, std::int8_t>) return std::max(a, b);
     constexpr MaxOf<float> largest;
-    return static_cast<std::uint16_t>(exact::bits_of(largest(bf16_to_float(a), bf16_to_float(b))) >>
-                                      16);
+    return static_cast<T>(exact::bits_of(largest(bf16_to_float(a), bf16_to_float(b))) >> 16);
   }
 
   /// kCount channels of a 2 x 2 window. `row`: elements from the upper taps to the lower ones,
   /// `step`: from the left ones to the right ones.
   template <std::int64_t kCount>
-  [[gnu::always_inline]] static void max_block(const std::uint16_t* x, std::int64_t row,
-                                               std::int64_t step, std::uint16_t* to) {
-    std::uint16_t maxima[kCount];
+  [[gnu::always_inline]] static void max_block(const T* x, std::int64_t row, std::int64_t step,
+                                               T* to) {
+    T maxima[kCount];
     for (std::int64_t c = 0; c < kCount; ++c) {
       const auto upper = larger(x[c], x[step + c]);
       maxima[c] = larger(larger(upper, x[row + c]), x[row + step + c]);
@@ -208,7 +209,7 @@ class StoredMaxPool : public Kernel {
   }
 
   /// Windows of 2 x 2 side by side.
-  void max_row(const std::uint16_t* top, std::int64_t row, std::uint16_t* to) const {
+  void max_row(const T* top, std::int64_t row, T* to) const {
     simd([=, step = x_.pitch(), to_step = y_.pitch(), columns = window_.out[1],
           channels = x_.channels()] {
       for (std::int64_t column = 0; column < columns; ++column) {
@@ -222,9 +223,8 @@ class StoredMaxPool : public Kernel {
     });
   }
 
-  void max_window(const std::uint16_t* x, std::int64_t image, const std::int64_t (&at)[2],
-                  std::uint16_t* to) const {
-    const std::uint16_t* first = nullptr;
+  void max_window(const T* x, std::int64_t image, const std::int64_t (&at)[2], T* to) const {
+    const T* first = nullptr;
     bool begun = false;
     for (std::int64_t tap = 0; tap < window_.taps(); ++tap) {
       const auto row = input_of(0, at[0], tap / window_.kernel[1]);
@@ -255,14 +255,20 @@ class StoredMaxPool : public Kernel {
   StoredImages x_, y_;
 };
 
-/// Under bf16, where a value that all readers round may be stored rounded.
+/// Of float32 under bf16 alone, where values that all readers round may be stored rounded.
 ChannelsLastOperands channels_last_max_pool(const KernelQuery& query) {
-  if (query.contract != Contract::Bf16 || query.inputs[0].spec.dtype != DType::F32) return {};
-  return {.inputs = {true}, .output = true, .all_or_none = true};
+  const auto dtype = query.inputs[0].spec.dtype;
+  const bool takes =
+      dtype == DType::I8 || (dtype == DType::F32 && query.contract == Contract::Bf16);
+  return {.inputs = {takes}, .output = takes, .all_or_none = true};
 }
 
 std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device& device) {
-  if (query.inputs[0].channels_last) return std::make_unique<StoredMaxPool>(query);
+  if (query.inputs[0].channels_last) {
+    if (query.inputs[0].spec.dtype == DType::I8)
+      return std::make_unique<StoredMaxPool<std::int8_t>>(query);
+    return std::make_unique<StoredMaxPool<std::uint16_t>>(query);
+  }
   return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
     return std::make_unique<MaxPoolKernel<decltype(tag)>>(query, device);
   });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/range.h"
@@ -15,6 +16,7 @@ class StoredImages {
   explicit StoredImages(const Operand& operand);
 
   std::int64_t channels() const { return channels_; }
+  std::int64_t element_bytes() const { return element_bytes_; }
   /// Positions from a row to the next, and elements from a position to the next.
   std::int64_t row_positions() const { return columns_ + 2 * format_.pad; }
   std::int64_t pitch() const { return format_.pitch; }
@@ -25,13 +27,13 @@ class StoredImages {
   }
   /// Writes the zeros beside these rows of an image, and above or below them where they are its
   /// first or last.
-  void clear_around(std::uint16_t* data, std::int64_t image, Range rows) const;
+  void clear_around(std::byte* data, std::int64_t image, Range rows) const;
 
  private:
-  void clear(std::uint16_t* data, std::int64_t image, std::int64_t row, Range columns) const;
+  void clear(std::byte* data, std::int64_t image, std::int64_t row, Range columns) const;
 
   ChannelsLast format_;
-  std::int64_t channels_, rows_, columns_;
+  std::int64_t channels_, rows_, columns_, element_bytes_;
 };
 
 }  // namespace triptych::cpu
