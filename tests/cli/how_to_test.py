@@ -1,4 +1,4 @@
-"""docs/how-to/train-on-your-images.md, followed word for word.
+"""docs/guides/train-on-your-images.md, followed word for word.
 
 Each block of the page that is marked `sh` is run, one after another, in a folder with images as the page supposes; a
 block marked `text` must be what the commands before it said, but for the numbers and for lines of "..."; one marked
@@ -14,7 +14,7 @@ import unittest
 from pages import blocks, commands_in, pattern_of
 from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main, png_bytes
 
-PAGE = SOURCE / "docs/how-to/train-on-your-images.md"
+PAGE = SOURCE / "docs/guides/train-on-your-images.md"
 SHORT = " --steps 2 --steps-per-epoch 1 --mask-pictures 1"
 
 

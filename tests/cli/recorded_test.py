@@ -70,13 +70,13 @@ class Pages(ProgramTest):
         return shown
 
     def test_the_first_tutorial_shows_what_its_commands_print(self):
-        self.assertGreater(self.follow_page("docs/tutorial/first-unet.md"), 30)
+        self.assertGreater(self.follow_page("docs/start/first-unet.md"), 30)
         losses = [hashlib.sha256((self.folder / f"runs/{name}/losses.csv").read_bytes()).hexdigest()
                   for name in ("first", "stopped")]
         self.assertEqual(losses[0], losses[1])
 
     def test_the_guide_to_quantisation_shows_what_its_commands_print(self):
-        self.assertGreater(self.follow_page("docs/how-to/quantize.md"), 4)
+        self.assertGreater(self.follow_page("docs/guides/quantize.md"), 4)
 
 
 @long_when_sanitized

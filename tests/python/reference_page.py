@@ -14,7 +14,7 @@ from triptych import data, machine, nn
 HEAD = """# The Python module
 
 `tests/python/reference_page.py` generates this page from the module, and a test compares them. Read
-[use Triptych from Python](../how-to/use-from-python.md) first. The functions of `triptych.ops` are the
+[use Triptych from Python](../guides/use-from-python.md) first. The functions of `triptych.ops` are the
 [operators](operators.md), with their attributes, `backend`, `contract` and `options` as keywords.
 """
 

@@ -89,7 +89,7 @@ constexpr std::string_view kTypes = R"(
 ## Types and contracts
 
 Types of the first operand in the conformance suite's cases of an operator under a
-[contract](../explanation/numeric-contracts.md), by its own kernels. Types without a contract hold
+[contract](../concepts/numeric-contracts.md), by its own kernels. Types without a contract hold
 for all of them. Operators without a kernel run as their expansion, or on the backend's host.
 
 )";
