@@ -1,5 +1,5 @@
 // A device whose kernels run on a simulated MMU. Its memory is the memory of the machine's host:
-// float32 tensors as the CPU has them; operands cross into the machine's own DRAM in each kernel.
+// float32 tensors as the CPU has them. Operands cross into the machine's own DRAM in each kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

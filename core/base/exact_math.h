@@ -1,6 +1,6 @@
 // Elementary functions in float32 with the same bits on every backend: only +, -, *, /, fma and
 // integer operations, whose results IEEE 754 fixes, and no branches, so that loops vectorise.
-// A NaN gives the one quiet NaN 0x7FC00000; a result below 2^-126 is flushed to zero, and so is a
+// A NaN gives the one quiet NaN 0x7FC00000. A result below 2^-126 is flushed to zero, and so is a
 // subnormal argument of log and pow. Wants -ffp-contract=off (nvcc: -fmad=false) and IEEE division.
 // Polynomials interpolate at Chebyshev nodes; ulps in the comments are measured by the tests.
 // SPDX-License-Identifier: Apache-2.0
@@ -42,7 +42,7 @@ TRIPTYCH_ALWAYS_INLINE double select_wide(bool condition, double a, double b) {
 /// another on each processor.
 TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
 
-/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero; a NaN stays what it is. The
+/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero. A NaN stays what it is. The
 /// comparison is not with 0, because ptxas makes a maximum of such a choice. A maximum keeps
 /// subnormals and changes the bits of a NaN.
 TRIPTYCH_ALWAYS_INLINE float relu(float x) { return select(x < kMinNormal, 0.0F, x); }

@@ -1,5 +1,5 @@
 // bfloat16 and float16 as storage types: conversions only, arithmetic happens in float32.
-// Rounding is to nearest, ties to even; every NaN becomes one canonical quiet NaN.
+// Rounding is to nearest, ties to even. Every NaN becomes one canonical quiet NaN.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

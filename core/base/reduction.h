@@ -1,7 +1,7 @@
 // The one stated reduction tree. Every floating-point reduction outside a matrix product computes
 // it, so that sums have the same bits on every backend and at any number of threads.
 //
-// A sequence of elements is given as rows; it is one row unless the operator says otherwise. Each
+// A sequence of elements is given as rows. It is one row unless the operator says otherwise. Each
 // row is cut into blocks of kReductionBlock elements, the last one shorter. In a block, lane l of
 // kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order;
 // the lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
@@ -148,7 +148,7 @@ TRIPTYCH_HOST_DEVICE constexpr auto fold_tree(typename Combine::Type* blocks, st
   return one_nan(blocks[0]);
 }
 
-/// The same tree for block results that come one after another; the count must stay below 2^40.
+/// The same tree for block results that come one after another. The count must stay below 2^40.
 template <class Combine>
 class TreeFold {
  public:

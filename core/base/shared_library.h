@@ -39,7 +39,7 @@ class SharedLibrary {
   /// LD_LIBRARY_PATH decides. Where it is missing or does not load, problem() says so.
   SharedLibrary(const std::string& file, const LibraryPlaces& places);
 
-  /// Why nothing of it can be called, with the places where it was looked for; empty: all can.
+  /// Why nothing of it can be called, with the places where it was looked for. Empty: all can.
   const std::string& problem() const { return problem_; }
   /// The file that was loaded; empty: none.
   const std::string& path() const { return path_; }

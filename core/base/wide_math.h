@@ -1,6 +1,6 @@
 // Elementary functions in float64 that depend on no C library: made of IEEE additions, products and
 // quotients in a stated order, they have the same bits from every compiler and processor. They are
-// for the host's drawn numbers, rotations, weights and schedules; exact_math.h is their float32
+// for the host's drawn numbers, rotations, weights and schedules. exact_math.h is their float32
 // counterpart for kernels. Range reduction after Cody and Waite, "Software manual for the
 // elementary functions", 1980; the series are Taylor's, that of the logarithm is the inverse
 // tangent's.

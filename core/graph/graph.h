@@ -1,6 +1,6 @@
 // A static dataflow graph in SSA form: every value is defined once, every shape is known, and the
 // order of the nodes is a valid order of execution. State (parameters, running statistics, moments)
-// are values that live from step to step; an operator that declares `updates` writes them in place.
+// are values that live from step to step. An operator that declares `updates` writes them in place.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -87,7 +87,7 @@ class Graph : public OpEmitter {
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
   /// Replaces the initial value of a state; throws InvalidArgument for another spec.
   void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
-  /// Lets go of the data of a state or constant, which lives elsewhere from now on; others that
+  /// Lets go of the data of a state or constant, which lives elsewhere from now on. Others that
   /// share it keep it.
   void release_data(ValueId value) { values_.at(value.index()).data.reset(); }
   /// Appends a node; its name is scope + `name` (made unique by a number), by default the

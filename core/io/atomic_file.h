@@ -1,5 +1,5 @@
 // Files that are replaced as a whole: after a crash, a full disk or a kill the path holds the old
-// content or the new one, never a part. Bytes go to a temporary file in the same folder; commit
+// content or the new one, never a part. Bytes go to a temporary file in the same folder. Commit
 // does fsync, rename and fsync of the folder, in this order. The writer holds a lock (flock) on its
 // temporary file, so that another process knows one that a killed writer left.
 // SPDX-License-Identifier: Apache-2.0
@@ -25,7 +25,7 @@ class AtomicFile {
  public:
   /// Throws IoError when the temporary file cannot be made.
   explicit AtomicFile(std::filesystem::path target);
-  /// The file `name` of an open folder; `shown` is its path in messages.
+  /// The file `name` of an open folder. `shown` is its path in messages.
   AtomicFile(internal::FileDescriptor folder, std::string name, std::filesystem::path shown);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -1,9 +1,9 @@
 // Crash-safe checkpoints in one folder: the newest and the one before it. Each stands by itself:
 // `checkpoint-000007.json`, numbered by the saves, holds the metadata, the name and SHA-256 of a
 // safetensors file, and a SHA-256 of all that. A save writes the tensors under a new name, makes
-// them durable, then the metadata likewise, then removes what is older than the one before; killed
-// at any moment the folder holds the checkpoints from before or also the new one, each whole.
-// Only files that metadata lists, and that nobody changed, are removed.
+// them durable, then the metadata likewise, then removes what is older than the one before. Killed
+// at any moment the folder holds the checkpoints from before or also the new one, each whole. Only
+// files that metadata lists, and that nobody changed, are removed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

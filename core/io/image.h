@@ -1,5 +1,5 @@
 // PNG pictures in and out. Every kind of PNG can be read (1 to 16 bits, palette, grey, RGB, alpha,
-// interlaced); sizes are bounded before memory is allocated, and a broken file is an IoError.
+// interlaced). Sizes are bounded before memory is allocated, and a broken file is an IoError.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

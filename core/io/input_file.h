@@ -22,7 +22,7 @@ class InputFile {
  public:
   /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
   explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kAnySize);
-  /// The same of a file that is open already; `path` names it in messages.
+  /// The same of a file that is open already. `path` names it in messages.
   InputFile(internal::FileDescriptor opened, std::filesystem::path path,
             std::int64_t max_bytes = kAnySize);
 

@@ -135,7 +135,7 @@ PictureNotes notes_for(const PictureNotes& of_input, const PictureForm& form, st
 std::vector<float> luma(const Picture& picture);
 
 /// Planes [channels, height, width]: integers over full_scale(), floating values as they are.
-/// Colours give one by their luma, one channel gives three by repetition; otherwise throws
+/// Colours give one by their luma, one channel gives three by repetition. Otherwise throws
 /// InvalidArgument unless the picture has `channels`.
 std::vector<float> to_planes(Picture picture, std::int64_t channels);
 

@@ -87,7 +87,7 @@ std::optional<std::string_view> attribute(std::string_view element, std::string_
   return std::nullopt;
 }
 
-/// The text of the first element `name` from `from` on, without its name; empty: there is none.
+/// The text of the first element `name` from `from` on, without its name. Empty: there is none.
 std::string_view element(std::string_view text, const std::string& name) {
   const auto begin = text.find("<" + name);
   if (begin == std::string_view::npos) return {};

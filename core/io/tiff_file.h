@@ -32,7 +32,7 @@ class TiffFile {
   /// Throws IoError with libtiff's last words unless `succeeded`.
   void require(bool succeeded) const;
   bool failed() const { return message_[0] != '\0'; }
-  /// Writes what is left; further calls do nothing.
+  /// Writes what is left. Further calls do nothing.
   void close();
   /// Bytes of what is read, or was written so far.
   std::int64_t size() const;

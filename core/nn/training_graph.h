@@ -65,7 +65,7 @@ using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 /// Adds the gradients of the states whose role is Parameter, and an optimiser with an input
 /// "learning_rate" (f32 scalar) and states "optimizer.*", of which "optimizer.step" counts finished
 /// steps (i64 scalar). `forward` has an output "loss", one floating element made of sums or means
-/// over the batch; the first axis of its inputs, but for scalars, is the batch. Throws
+/// over the batch. The first axis of its inputs, but for scalars, is the batch. Throws
 /// InvalidArgument when one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 

@@ -41,7 +41,7 @@ class ImportGraph final : public OpEmitter {
   /// y and mask of a dropout of x in training, f32, each with random numbers of its own. Throws
   /// UnsupportedError without draw_from.
   std::vector<ValueId> dropout(ValueId x, double ratio);
-  /// Counts a run, if a dropout goes by their number; to be called at the end.
+  /// Counts a run, if a dropout goes by their number. To be called at the end.
   void count_run();
 
   /// Everything that was added so far.

@@ -32,7 +32,7 @@ struct ImportedNode {
   std::string op;
   /// Nodes [first, last) of the graph; none when it was computed at load.
   std::size_t first = 0, last = 0;
-  std::string obstacle;  ///< why it is not supported; empty: it is
+  std::string obstacle;  ///< why it is not supported. Empty: it is
 };
 
 struct Import {

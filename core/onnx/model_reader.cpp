@@ -26,7 +26,7 @@ constexpr int kMostAttributes = 64;
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-/// The version of ONNX's own operators; 0: the file says none.
+/// The version of ONNX's own operators. 0: the file says none.
 std::int64_t opset_of(const onnx_format::Model& file) {
   std::optional<std::int64_t> version;
   for (const auto& set : file.opset_import()) {

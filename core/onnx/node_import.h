@@ -74,7 +74,7 @@ class NodeImport {
   /// The same for an input of one element, whatever its shape.
   double known_number(std::size_t input) const;
   std::int64_t known_integer(std::size_t input) const;
-  /// From input `input`, or before operator set `since` from the attribute `name`; nothing when
+  /// From input `input`, or before operator set `since` from the attribute `name`. Nothing when
   /// there is neither.
   std::optional<std::vector<std::int64_t>> input_or_attribute(std::size_t input,
                                                               std::string_view name,

@@ -16,7 +16,7 @@ struct TrainableModel {
   /// Ends at the file's first output; batch normalisation stands in its inference form, whatever
   /// form the file had.
   Model model;
-  /// Initialisers that are parameters or running statistics, in order of first use; the mean of a
+  /// Initialisers that are parameters or running statistics, in order of first use. The mean of a
   /// batch normalisation is followed by its variance.
   std::vector<std::pair<std::string, StateRole>> states;
   /// Sigmoid, Softmax or LogSoftmax that stood at the first output and was left out, because
@@ -45,11 +45,11 @@ struct TrainableModel {
 ///   Sub and Div normalise inputs: they stay as they are.
 /// - Nodes (Constant) hold weights only in a file that has none of a layer's as an initialiser.
 /// - The mean and variance of BatchNormalization are statistics.
-/// Initialisers that a name of `frozen` fits ("encoder.*", as in a shell) stay as they are; so
-/// does a batch normalisation whose statistics are among them. Layers that share an initialiser
-/// through Identity, as exporters write equal values, get their own; shared directly they learn
-/// together. Throws UnsupportedError, saying what to export instead, when nothing is left to learn,
-/// for parameters in another type than float32, and for a Dropout that draws; InvalidArgument for a
+/// Initialisers that a name of `frozen` fits ("encoder.*", as in a shell) stay as they are. So does
+/// a batch normalisation whose statistics are among them. Layers that share an initialiser through
+/// Identity, as exporters write equal values, get their own; shared directly they learn together.
+/// Throws UnsupportedError, saying what to export instead, when nothing is left to learn, for
+/// parameters in another type than float32, and for a Dropout that draws. InvalidArgument for a
 /// pattern that fits no initialiser. With `whole` the last activation stays: the network makes
 /// values, not classes.
 TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen = {},

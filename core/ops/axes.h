@@ -22,7 +22,7 @@ Dims resolve_axes(std::string_view op, std::span<const std::int64_t> axes, std::
 void require_listable(std::string_view op, std::size_t axis, std::int64_t length);
 
 /// The lines of a dense tensor along one axis: `count` elements, the neighbours in a line `inner`
-/// apart; `inner` lines start side by side, `outer` times.
+/// apart. `inner` lines start side by side, `outer` times.
 struct AxisLines {
   std::int64_t outer = 1, count = 1, inner = 1;
 

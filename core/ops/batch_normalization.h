@@ -49,7 +49,7 @@ ValueId normalize_again(OpEmitter& emitter, const SavedNormalization& saved);
 /// Gradient of the training form. Inputs x, dy, scale, batch mean, batch inverse deviation; outputs
 /// dx, dscale, dbias. With xhat = (x - mean) invstd, m = elements per channel:
 /// dbias = sum dy, dscale = sum dy xhat, dx = scale invstd (dy - dbias / m - xhat dscale / m). f32.
-/// With an activation it is composite and has a last input, bias; dy counts where the normalised
+/// With an activation it is composite and has a last input, bias. dy counts where the normalised
 /// value, computed again from x to the bit, is above 0.
 struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
   static constexpr std::string_view kName = "BatchNormalizationGradient";

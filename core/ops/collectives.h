@@ -107,7 +107,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
 
 /// y_i = the parts x_i of all ranks of the axis together, as a tensor of the i-th shape of
 /// `shapes`: for each its rank and then its dimensions. Parts are as in ReduceScatter. All inputs
-/// have one dtype; flat parts are f32.
+/// have one dtype. Flat parts are f32.
 struct AllGather : OpOf<AllGather> {
   static constexpr std::string_view kName = "AllGather";
   static constexpr std::string_view kSummary = "y_i = the parts x_i of all ranks";

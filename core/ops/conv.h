@@ -8,10 +8,10 @@
 
 namespace triptych {
 
-/// y[n, o, p] = bias[o] + sum over taps t and channels c of group(o): x[n, c, p * stride - pad +
-/// t * dilation] w[o, c, t]. x: [N, C, (H,) W], w: [O, C / group, (kh,) kw], bias: optional [O].
-/// f32. bf16-exact: one fma chain, k runs over kernel row, kernel column, channel; taps in the
-/// padding are part of the chain as zeros; the bias is added after the chain.
+/// y[n, o, p] = bias[o] + sum over taps t and channels c of group(o): x[n, c, p * stride - pad + t
+/// * dilation] w[o, c, t]. x: [N, C, (H,) W], w: [O, C / group, (kh,) kw], bias: optional [O]. f32.
+/// bf16-exact: one fma chain, k runs over kernel row, kernel column, channel. Taps in the padding
+/// are part of the chain as zeros. The bias is added after the chain.
 struct Conv : OpOf<Conv>, WindowAttributes {
   static constexpr std::string_view kName = "Conv";
   static constexpr std::string_view kSummary =

@@ -52,7 +52,7 @@ void resolve_axis(std::string_view op, const std::string& auto_pad, bool ceil_mo
                                   w.extent(axis), axis == 0 ? "height" : "width", padded));
   }
   w.out[axis] = slack / stride + 1;
-  // VALID counts whole windows only, whatever ceil_mode says; so does ONNX.
+  // VALID counts whole windows only, whatever ceil_mode says. So does ONNX.
   const bool hangs_over = ceil_mode && auto_pad == "NOTSET" && slack % stride != 0;
   if (hangs_over && w.out[axis] * stride < from_begin) ++w.out[axis];
 }

@@ -78,7 +78,7 @@ std::vector<std::int64_t> spatial_sizes(const Shape& shape);
 Shape image_shape(std::int64_t rank, std::int64_t batch, std::int64_t channels,
                   const std::int64_t (&plane)[2]);
 
-/// Throws unless `shape` is [N, C, W] or [N, C, H, W] and not empty; `operand` names it.
+/// Throws unless `shape` is [N, C, W] or [N, C, H, W] and not empty. `operand` names it.
 void require_image(std::string_view op, std::string_view operand, const Shape& shape);
 
 /// The attributes lifted to two dimensions; `in`, `out` and the padding of an auto_pad are left

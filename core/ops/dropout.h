@@ -12,7 +12,7 @@ namespace triptych {
 /// (core/base/random.h); y = keep ? x / (1 - ratio) : 0; outputs y and keep (bool). Inputs x (f32)
 /// and step (i64 scalar, the number of finished updates). first_element: where x begins in the
 /// tensor of the whole batch, of which x may be a share. Inference (training_mode 0): y = x, keep
-/// all true; step may be omitted.
+/// all true. Step may be omitted.
 struct Dropout : OpOf<Dropout> {
   static constexpr std::string_view kName = "Dropout";
   static constexpr std::string_view kSummary =

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`; y's shape is
+/// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`. Y's shape is
 /// x's with that axis replaced by the indices' shape. Inputs x (any dtype), indices. An index out
 /// of range is refused: at plan time when the indices are constant, else after the run.
 struct Gather : OpOf<Gather> {

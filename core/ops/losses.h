@@ -34,7 +34,7 @@ struct BinaryCrossEntropyWithLogitsGradient : OpOf<BinaryCrossEntropyWithLogitsG
 /// loss = -mean over pixels of log softmax(x)[label], over axis 1. Inputs: scores x [N, C, ...]
 /// f32, labels [N, ...] i32 or i64. Labels equal to ignore_index do not count. reduction: mean, sum
 /// or none (then the output has the labels' shape). A label outside [0, C) that is not ignore_index
-/// counts as ignored; constant ones are refused at plan time. The mean over no label is 0.
+/// counts as ignored. Constant ones are refused at plan time. The mean over no label is 0.
 struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
   static constexpr std::string_view kName = "SoftmaxCrossEntropyLoss";
   static constexpr std::string_view kSummary = "loss = -mean of log softmax(x)[label]";

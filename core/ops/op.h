@@ -119,7 +119,7 @@ class Op {
   /// Only called when differentiable() and not composite().
   virtual std::vector<ValueId> gradient(const GradientContext& context) const;
 
-  /// The ways to share the work of a node among `parts` ranks, the best one first; sharding.h has
+  /// The ways to share the work of a node among `parts` ranks, the best one first. sharding.h has
   /// those of many operators. None: every rank computes the whole node. Whether the axes divide is
   /// the caller's to see.
   virtual std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const;
@@ -174,7 +174,7 @@ concept HasExpansion = requires {
 /// operators:
 /// - `static void visit(auto& self, auto& visitor)`, which calls `visitor("name", self.member)` for
 ///   each data member: the attributes, and copying;
-/// - `gradient`: it is differentiable; `expand`: it is composite;
+/// - `gradient`: it is differentiable. `expand`: it is composite;
 /// - `static constexpr ErrorBound kErrorBound`: the bound, where it is the same for all shapes;
 /// - `static constexpr int kMultiplicands[]`: the multiplicands.
 /// Results that depend on an attribute are overridden instead. A family overrides name() and

@@ -188,7 +188,7 @@ std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, 
   std::int64_t count = 1;
   for (int axis = 0; axis < 2; ++axis) {
     const auto begin = position[axis] * window.stride[axis] - window.pad_begin[axis];
-    // With ceil_mode a window may hang over even the padding; what lies there never counts.
+    // With ceil_mode a window may hang over even the padding. What lies there never counts.
     const auto low = count_include_pad ? -window.pad_begin[axis] : 0;
     const auto high = window.in[axis] + (count_include_pad ? window.pad_end[axis] : 0);
     std::int64_t inside = 0;

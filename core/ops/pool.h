@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y[n, c, p] = max over the window of x, or NaN if any is NaN; padding never wins. x: [N, C, (H,)
+/// y[n, c, p] = max over the window of x, or NaN if any is NaN. Padding never wins. x: [N, C, (H,)
 /// W]. Any dtype but bool.
 struct MaxPool : OpOf<MaxPool>, WindowAttributes {
   static constexpr std::string_view kName = "MaxPool";
@@ -49,7 +49,7 @@ struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// y[n, c, p] = mean over the window of x; padding counts only with count_include_pad. f32.
+/// y[n, c, p] = mean over the window of x. Padding counts only with count_include_pad. f32.
 struct AveragePool : OpOf<AveragePool>, WindowAttributes {
   static constexpr std::string_view kName = "AveragePool";
   static constexpr std::string_view kSummary =

@@ -33,7 +33,7 @@ std::vector<TensorSpec> infer_output(std::string_view op, Specs inputs, Shape y)
   return {{inputs.size() == kRequantized ? DType::I8 : DType::I32, std::move(y)}};
 }
 
-/// A multiply-add counts 2; so do the bias, the multiplication and the shift 1 each.
+/// A multiply-add counts 2. So do the bias, the multiplication and the shift 1 each.
 double integer_flops(const ConvGeometry& geometry, Specs inputs, Specs outputs) {
   return 2 * geometry.macs() +
          static_cast<double>(inputs.size() - 2) * static_cast<double>(outputs[0].shape.elements());

@@ -1,6 +1,6 @@
 // The float32 formulas of elementwise operators, per element, as every backend's kernels evaluate
 // them: shared, so that the exact contract holds to the last bit, and compiled by g++ and nvcc.
-// Computed values are never another NaN than the canonical one; what is only chosen or whose sign
+// Computed values are never another NaN than the canonical one. What is only chosen or whose sign
 // is only turned may be.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -174,7 +174,7 @@ using ComputeType = std::conditional_t<is_floating(dtype_of<T>), float, T>;
 template <class To>
 TRIPTYCH_HOST_DEVICE To to_integer(float value) {
   constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
-  // high + 1 is a power of two, which float holds exactly; high may not be.
+  // high + 1 is a power of two, which float holds exactly. High may not be.
   constexpr auto half = high / 2 + 1;
   constexpr float beyond = 2.0F * static_cast<float>(half);
   if (value != value) return 0;

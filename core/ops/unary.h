@@ -30,8 +30,8 @@ enum class UnaryKind {
 /// Every kind, in the order of the enum.
 std::span<const UnaryKind> all_unary_kinds();
 
-/// y[i] = f(x[i]). Floating dtypes (computed in float32, rounded at the end); Neg, Abs, Sign, Relu
-/// and Clip also take i8, i32 and i64 (Neg and Abs wrap); Not takes bool.
+/// y[i] = f(x[i]). Floating dtypes (computed in float32, rounded at the end). Neg, Abs, Sign, Relu
+/// and Clip also take i8, i32 and i64 (Neg and Abs wrap). Not takes bool.
 struct Unary : OpFamily<Unary> {
   UnaryKind kind = UnaryKind::Relu;
   float alpha = 0.01F;               ///< LeakyRelu: the slope below 0; Elu: -y far below 0, 1

@@ -29,7 +29,7 @@ inline StridedView operand_view(const Operand& operand) {
 }
 
 /// Axes of size 1 are left out, neighbours that every operand walks over as if they were one are
-/// merged; the innermost stands last.
+/// merged. The innermost stands last.
 template <std::size_t kOperands>
 struct BroadcastWalk {
   using Offsets = std::array<std::int64_t, kOperands>;

@@ -65,7 +65,7 @@ class Device {
 
   /// Zeroed memory aligned to kAlignment. Throws DeviceError when there is not enough.
   virtual std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) = 0;
-  /// Copies that are complete on return; ordered after all work submitted before.
+  /// Copies that are complete on return. Ordered after all work submitted before.
   virtual void upload(std::byte* device_target, const std::byte* host_source,
                       std::size_t bytes) = 0;
   virtual void download(std::byte* host_target, const std::byte* device_source,
@@ -81,7 +81,7 @@ class Device {
   virtual void submit(int segment, const std::function<void(Stream*)>& enqueue) = 0;
   /// The segment will not be submitted again: what was recorded under it may be freed.
   virtual void release(int segment) { static_cast<void>(segment); }
-  /// Returns when all submitted work is done; rethrows a failure of that work.
+  /// Returns when all submitted work is done. Rethrows a failure of that work.
   virtual void synchronize() = 0;
 
   /// True when kernels are chosen by their measured times where nobody says otherwise. Only
@@ -89,7 +89,7 @@ class Device {
   virtual bool chooses_by_measurement() const { return false; }
 
   /// FLOP/s that its processors just reached in a short loop of the multiply-adds of a contract
-  /// that waits for nothing (measured); 0: it has no such loop.
+  /// that waits for nothing (measured). 0: it has no such loop.
   virtual double measure_peak(Contract) const { return 0; }
   /// The bandwidth of each level of its memory, the nearest first, float32 arrays: just measured on
   /// a real device (about two seconds), from its description on a simulated one; empty: it cannot
@@ -101,7 +101,7 @@ class Device {
   virtual Duration elapsed() = 0;
   /// Counters since the device was opened, by name ("bytes_uploaded", "mmu_cycles"); may be empty.
   virtual std::map<std::string, double> counters() const { return {}; }
-  /// Demands of its kernels on its memories since it was opened; empty where nobody counts.
+  /// Demands of its kernels on its memories since it was opened. Empty where nobody counts.
   virtual const KernelCounterTable& kernel_counters() const {
     static const KernelCounterTable none;
     return none;
@@ -124,7 +124,7 @@ struct BackendLibrary {
   std::string remedy;   ///< what would add it
 };
 
-/// A kind of machine. Backends are stateless; all state is in the devices they open.
+/// A kind of machine. Backends are stateless. All state is in the devices they open.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -139,7 +139,7 @@ class Backend {
   /// Names of DeviceOptions::extra that open() takes.
   virtual std::vector<std::string> options() const { return {}; }
   virtual Availability availability() const = 0;
-  /// The vendor's libraries that a build of it can use, those that are not there included; empty
+  /// The vendor's libraries that a build of it can use, those that are not there included. Empty
   /// where the backend itself was not built.
   virtual std::vector<BackendLibrary> libraries() const { return {}; }
   /// Its devices as they would be opened with default options; empty when not available.

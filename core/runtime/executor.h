@@ -40,7 +40,7 @@ class Executor {
   void set_input(std::string_view name, const TensorSpec& spec, std::span<const std::byte> value);
   /// One run of all steps. Throws InvalidArgument for an index out of range, when the run has
   /// ended: its outputs mean nothing then. An exception of a kernel is rethrown as DeviceError
-  /// naming the node (a NumericError as NumericError), with the kernel's own nested in it; a
+  /// naming the node (a NumericError as NumericError), with the kernel's own nested in it. A
   /// CommError, which is the same on every rank, as it is.
   void run();
   /// The same, timing each step alone; slower, as it synchronises after each. `on_step` hears of

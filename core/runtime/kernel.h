@@ -39,7 +39,7 @@ struct KernelQuery {
   Contract contract = Contract::F32;
   /// Per input: its data when it is known at plan time and never changes, else nullptr.
   std::span<const Tensor* const> constants;
-  /// Who runs collective operators; nullptr: the run has one rank.
+  /// Who runs collective operators. nullptr: the run has one rank.
   CollectiveRunner* collectives = nullptr;
 
   /// The operator, which the table guarantees to be a T.
@@ -91,7 +91,7 @@ class Kernel {
   virtual void run(const KernelArgs& args) = 0;
   /// Makes its one output stay on the device for `next`, which runs there after it and is the only
   /// one to read it, as its input number `input`. The value's memory is touched by neither then.
-  /// Says where it stays ("the unified buffer"); empty: it does not.
+  /// Says where it stays ("the unified buffer"). Empty: it does not.
   virtual std::string keep_output_for(Kernel& next, std::size_t input) {
     static_cast<void>(next);
     static_cast<void>(input);
@@ -122,7 +122,7 @@ enum class Accuracy : std::uint8_t {
   Transformed,  ///< larger: it computes on sums and differences of operands, as Winograd's do
 };
 
-/// One line of a backend's kernel table. Entries of one operator stand best first; the first that
+/// One line of a backend's kernel table. Entries of one operator stand best first. The first that
 /// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
 struct KernelEntry {
   std::string_view op;    ///< operator name

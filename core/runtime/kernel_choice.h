@@ -14,7 +14,7 @@
 
 namespace triptych {
 
-/// The kernel that was taken, and why in words for people; empty where there was nothing to choose.
+/// The kernel that was taken, and why in words for people. Empty where there was nothing to choose.
 struct KernelChoice {
   const KernelEntry* entry = nullptr;
   std::string reason;
@@ -30,7 +30,7 @@ class KernelChooser {
 
 /// Outcome of trying a kernel for a node.
 struct KernelTrial {
-  double seconds = 0;   ///< of one run; 0: its time does not count
+  double seconds = 0;   ///< of one run. 0: its time does not count
   std::string problem;  ///< why not
   bool wrong = false;   ///< it computed something else than the trusted kernel
   bool lasting = true;  ///< another trial on this device would end so, too
@@ -47,10 +47,10 @@ class KernelStopwatch {
 
 /// Prepares each kernel, runs it on operands that all share by the device's clock, and takes the
 /// fastest of several samples, which spans enough runs to be long beside the clock's steps. Float
-/// operands are noise, since a GPU is faster on zeros; integers are 0, which every operator takes.
+/// operands are noise, since a GPU is faster on zeros. Integers are 0, which every operator takes.
 /// A time counts only where the values are those of the trusted kernel (kernel_values.h): the last
-/// of our own in the table, which is the simplest, that runs. A kernel that fails is passed over;
-/// one that leaves the device unusable ends the trials with a DeviceError that names it.
+/// of our own in the table, which is the simplest, that runs. A kernel that fails is passed over.
+/// One that leaves the device unusable ends the trials with a DeviceError that names it.
 class DeviceStopwatch : public KernelStopwatch {
  public:
   std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
@@ -58,13 +58,13 @@ class DeviceStopwatch : public KernelStopwatch {
 };
 
 /// Takes the fastest, and keeps what it measured in a cache, unless something was wrong or failed
-/// that need not do so again. A kernel without a time is passed over with its reason; when none has
+/// that need not do so again. A kernel without a time is passed over with its reason. When none has
 /// one, choose throws with all of them: UnsupportedError, or DeviceError where one failed.
 class MeasuringChooser : public KernelChooser {
  public:
   using Tell = std::function<void(const std::string& warning)>;
 
-  /// Both must outlive it; `tell` hears of kernels that compute something else.
+  /// Both must outlive it. `tell` hears of kernels that compute something else.
   MeasuringChooser(KernelStopwatch& stopwatch, TextCache& cache, Tell tell = {})
       : stopwatch_(stopwatch), cache_(cache), tell_(std::move(tell)) {}
 

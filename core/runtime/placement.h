@@ -41,7 +41,7 @@ struct PlacementOptions {
   /// Kernels of Accuracy::Transformed (by Winograd's transforms) may be taken where they are not
   /// forced by name.
   bool transformed = true;
-  /// Asked where several kernels of device 0 accept a node and none is forced by name; nullptr: the
+  /// Asked where several kernels of device 0 accept a node and none is forced by name. nullptr: the
   /// first is taken. Must outlive the call.
   KernelChooser* chooser = nullptr;
   /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has

@@ -45,7 +45,7 @@ struct Step {
   std::vector<Refusal> refusals;
   std::string choice;  ///< why this kernel among several; may be empty
   /// Where its output stays for the next kernel of the device, without a place in memory that it is
-  /// written to; empty: it is in memory (Kernel::keep_output_for).
+  /// written to. Empty: it is in memory (Kernel::keep_output_for).
   std::string keeps_output;
   /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
   std::size_t collectives_needed = 0;
@@ -92,7 +92,7 @@ std::string reason_of(const Plan& plan, const Step& step);
 
 /// Verifies the graph, expands composites without a kernel, fuses elementwise operators, places the
 /// nodes, plans the memory and prepares the kernels. `devices[0]` is preferred, the others are
-/// allowed fallbacks; they must outlive the plan. Throws UnsupportedError as `place` does.
+/// allowed fallbacks. They must outlive the plan. Throws UnsupportedError as `place` does.
 Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& options = {});
 
 }  // namespace triptych

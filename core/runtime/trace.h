@@ -42,7 +42,7 @@ struct TracedRun {
 /// Length of a microsecond of a timeline, where nobody says otherwise.
 inline constexpr std::string_view kDeviceClocks = "microseconds of each device's own clock";
 
-/// One process per run and device, as below; `axis` stands in the file.
+/// One process per run and device, as below. `axis` stands in the file.
 std::string to_chrome_trace(const std::vector<TracedRun>& runs,
                             std::string_view axis = kDeviceClocks);
 

@@ -29,7 +29,7 @@ constexpr bool is_floating(DType dtype) {
   return dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16;
 }
 
-/// The C++ type that stores T's elements, as a DType; Bool is stored as `bool`.
+/// The C++ type that stores T's elements, as a DType. Bool is stored as `bool`.
 template <class T>
 inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0, "no DType for this C++ type");

@@ -34,7 +34,7 @@ struct Validator {
 /// Accepts these words.
 Validator one_of(std::vector<std::string> words);
 
-/// The number that `text` is, read as an option's value is; nothing when it is none.
+/// The number that `text` is, read as an option's value is. Nothing when it is none.
 std::optional<double> read_number(const std::string& text);
 
 /// An option of a command. Each member returns it again, for the next.
@@ -91,7 +91,7 @@ struct GivenOption {
 };
 
 /// A command, or the program itself with the commands below it. Variables must live as long as the
-/// command line is read; a callback runs when its command was chosen.
+/// command line is read. A callback runs when its command was chosen.
 class Command {
  public:
   Command() = default;  ///< of no command; to be assigned
@@ -136,7 +136,7 @@ class Command {
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.
   void fits_later_with(const std::string& option);
-  /// Throws InvalidArgument when an option that was given does not apply; those that were not given
+  /// Throws InvalidArgument when an option that was given does not apply. Those that were not given
   /// have the values of `defaults`, by name, or their own. One with a value there that is not empty
   /// counts as given.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
@@ -148,7 +148,7 @@ class Command {
   void add_program_options();
   /// Exactly one of its subcommands must be named.
   void require_subcommand();
-  /// Positional arguments come last; from the first argument that it does not know on, all is left
+  /// Positional arguments come last. From the first argument that it does not know on, all is left
   /// to remaining().
   void take_rest();
   /// All arguments are accepted, and left to remaining().
@@ -186,7 +186,7 @@ class CommandLine : public Command {
   bool run(int argc, char** argv);
   /// Reads arguments alone; throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
-  /// Message of run() about wrong arguments; empty: they are right. Calls no callback.
+  /// Message of run() about wrong arguments. Empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);
 
  private:

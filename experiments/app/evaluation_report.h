@@ -10,7 +10,7 @@
 
 namespace triptych::app {
 
-/// `names` are of class 0, 1, ...; empty: they have none.
+/// `names` are of class 0, 1, .... Empty: they have none.
 void print_evaluation(const training::Evaluation& evaluation,
                       const std::vector<std::string>& names);
 

@@ -16,7 +16,7 @@ namespace triptych::conformance {
 std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
 
 /// A graph with the case's operator as its only node; every output is marked "y0", "y1", ...
-/// Inputs are named "x0", "x1", ...; rules decide which are states and constants.
+/// Inputs are named "x0", "x1", .... Rules decide which are states and constants.
 Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 
 /// The outputs on `device`, with the help of its `host` (Backend::host) when it has one; by the

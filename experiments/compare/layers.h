@@ -42,7 +42,7 @@ StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingR
 /// "forward", "backward" or "optimizer".
 std::string_view to_string(Phase phase);
 
-/// Multiply-adds that the node is made of; 0 where it is no convolution or matrix product.
+/// Multiply-adds that the node is made of. 0 where it is no convolution or matrix product.
 double macs_of(const Graph& graph, const Node& node);
 
 }  // namespace triptych::compare

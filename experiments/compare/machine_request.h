@@ -23,7 +23,7 @@ struct MachineRequest {
 /// The machines of a comma list such as "cpu,cuda,systolic:rtl,cpu=f32": a backend, after a colon
 /// what simulates it, after an equals sign a contract of its own. "all" is every backend that is a
 /// machine of its own, here or not. What a backend does not take of `common` (machine, simulate) is
-/// left out; an array that nobody names is mmu::kComparedMachine. Throws InvalidArgument for an
+/// left out. An array that nobody names is mmu::kComparedMachine. Throws InvalidArgument for an
 /// unknown backend or contract, or one named twice.
 std::vector<MachineRequest> parse_machines(std::string_view text,
                                            const training::ExecutionConfig& common);

@@ -99,7 +99,7 @@ void add_host(Timing& timing, double seconds) {
   timing.kind = TimeKind::Modelled;
 }
 
-/// The median epoch, if there was one; of a simulated machine with its host's share.
+/// The median epoch, if there was one. Of a simulated machine with its host's share.
 Timing epoch_time(const TrainingRun& run) {
   Timing timing;
   for (const auto& epoch : run.epochs()) {

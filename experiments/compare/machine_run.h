@@ -41,7 +41,7 @@ struct Experiment {
   std::vector<machines::MachineFigures> figures;  ///< device files for the ceilings
 };
 
-/// Seconds and what they are; of simulated machines with a part that is modelled.
+/// Seconds and what they are. Of simulated machines with a part that is modelled.
 struct Timing {
   double seconds = 0;
   TimeKind kind = TimeKind::Measured;
@@ -68,7 +68,7 @@ struct MachineResult {
   std::vector<training::EpochReport> epochs;
   std::string weights_sha256;
   std::string masks_sha256;  ///< of the classes of all pixels of all validation images, in order
-  /// Means over the validation images, at the end; nothing when no class has a boundary.
+  /// Means over the validation images, at the end. Nothing when no class has a boundary.
   std::optional<segmentation::BoundaryScorer::Means> boundary;
   std::vector<MaskPicture> masks;
   std::int64_t images_per_epoch = 0;

@@ -14,7 +14,7 @@
 
 namespace triptych::compare {
 
-/// Words go up from a level when it is read; "accesses" count both ways.
+/// Words go up from a level when it is read. "accesses" count both ways.
 struct LevelUse {
   std::string level;  ///< "L1", "shared memory", "unified buffer", "DRAM", ...
   double reads = 0;   ///< words: 4 bytes each, of the array's operands 2
@@ -35,7 +35,7 @@ struct Reuse {
   bool half = false;             ///< operands of 16 bits are multiplied
 };
 
-/// Reuse on a CPU, by the blocking of the kernels that were chosen; nothing where none is modelled.
+/// Reuse on a CPU, by the blocking of the kernels that were chosen. Nothing where none is modelled.
 std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t batch);
 /// Reuse on a systolic array, by what it counted in the step.
 std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,

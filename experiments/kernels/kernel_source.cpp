@@ -213,7 +213,7 @@ class Build {
   }
 
   /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
-  /// of a type; that of misaligned ones does, in the data of its messages.
+  /// of a type. That of misaligned ones does, in the data of its messages.
   std::string alignments() const {
     const ObjectFile kernels(object("kernels"));
     const bool copies_types = std::ranges::any_of(kernels.symbols(), [](const auto& symbol) {

@@ -55,7 +55,7 @@ class Bench {
   std::filesystem::path folder_;
 };
 
-/// The lines of a text that say most: the first of an error and what follows, or all; at most
+/// The lines of a text that say most: the first of an error and what follows, or all. At most
 /// `count`. `hidden` (the bench's folder) is taken out.
 std::string first_lines(const std::string& text, std::size_t count, const std::string& hidden);
 

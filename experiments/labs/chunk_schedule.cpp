@@ -25,7 +25,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// A `send` line, taken apart; formulas as they were written.
+/// A `send` line, taken apart. Formulas as they were written.
 struct SendLine {
   int line = 0;
   std::string_view chunk, to, condition;

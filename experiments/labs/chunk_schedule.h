@@ -23,7 +23,7 @@ struct ChunkMessage {
 };
 
 /// The messages of one step, by sender and line. All are read as the buffers are when the step
-/// begins; what arrives at a rank is written in this order.
+/// begins. What arrives at a rank is written in this order.
 using ChunkStep = std::vector<ChunkMessage>;
 
 /// Steps that the text describes for that many ranks. A text has lines

@@ -1,5 +1,5 @@
 // Lab 5: a cell that is cut into stages. Its clock is the longest way between registers in gates of
-// two inputs, as Yosys counts it; its cycles are those of a product on a 4 x 4 array.
+// two inputs, as Yosys counts it. Its cycles are those of a product on a 4 x 4 array.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

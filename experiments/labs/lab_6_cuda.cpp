@@ -191,7 +191,7 @@ Launch of_kernel(Launch launch, const std::string& kernel, const ConvShape& shap
   return launch;
 }
 
-/// Empty when a is at most b; else what is counted, in words.
+/// Empty when a is at most b. Else what is counted, in words.
 std::string too_many(double a, double b, const std::string& what) {
   return a <= b ? std::string()
                 : fmt::format("{:.0f} {}, and at most {:.0f} are asked for", a, what, b);

@@ -70,7 +70,7 @@ struct MachineFigures {
   double memory_bytes_per_s() const;
 };
 
-/// Throws InvalidArgument naming file, field and what it must be; IoError where it cannot be read.
+/// Throws InvalidArgument naming file, field and what it must be. IoError where it cannot be read.
 MachineFigures load_figures(const std::filesystem::path& file);
 /// The same from text; `origin` names it in messages.
 MachineFigures parse_figures(std::string_view json, const std::string& origin);

@@ -47,7 +47,7 @@ class NodeTimes {
   const Assumptions& assumptions() const { return assumptions_; }
 
  private:
-  /// For so many ranks of which so many work, else the first that was measured; nullptr: none was.
+  /// For so many ranks of which so many work, else the first that was measured. nullptr: none was.
   const EfficiencyTable* table() const;
   double fraction(const Op& op, std::string_view kernel, const Cost& cost) const;
 

@@ -16,7 +16,7 @@ namespace triptych::machines {
 class RankPlans {
  public:
   /// All ranks' plans on the devices of `machine`, which must outlive them, with the strategy of
-  /// its configuration. Of a pipeline `config.node_seconds` balance the cut; empty: its work.
+  /// its configuration. Of a pipeline `config.node_seconds` balance the cut. Empty: its work.
   /// Throws InvalidArgument for a batch that cannot be shared.
   RankPlans(const training::DeviceSet& machine, const training::TrainerConfig& config,
             const training::ParallelConfig& parallel);

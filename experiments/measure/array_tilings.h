@@ -19,7 +19,7 @@ struct ArrayTiling {
   std::optional<std::uint64_t> cycles;
 };
 
-/// One entry for every node that runs on an array, in order of the plan; cycles where `counts`,
+/// One entry for every node that runs on an array, in order of the plan. Cycles where `counts`,
 /// which takes seconds where a small array has a large network.
 std::vector<ArrayTiling> array_tilings(const Plan& plan, bool counts);
 

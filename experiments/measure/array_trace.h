@@ -13,7 +13,7 @@
 
 namespace triptych::measure {
 
-/// One node's program. Cycles inside of it count from 0; `begin` is its first cycle of the run,
+/// One node's program. Cycles inside of it count from 0. `begin` is its first cycle of the run,
 /// whose programs follow one after the other.
 struct ArrayNode {
   std::string name;
@@ -58,7 +58,7 @@ class PeRecorder {
 class ArrayWatcher : public mmu::Watcher {
  public:
   explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
-  /// The FST file goes to `path`; its save file calls it `name`.
+  /// The FST file goes to `path`. Its save file calls it `name`.
   void want_waves(const ArrayNode& node, std::string path, std::string name, CycleWindow window);
   /// `recorder` is told of the node's multiply-adds.
   void want_pes(const ArrayNode& node, const PeRecorder& recorder);
@@ -85,8 +85,8 @@ bool halts(const mmu::Instruction& instruction);
 /// The program, an instruction per line behind its unit, start and end.
 std::string to_text(const ArrayNode& node);
 
-/// Per unit the intervals in which it works on some instruction; per cause those in which the array
-/// is stalled; those in which it is not.
+/// Per unit the intervals in which it works on some instruction. Per cause those in which the array
+/// is stalled. Those in which it is not.
 page::Json to_json(const ArrayNode& node);
 
 }  // namespace triptych::measure

@@ -78,7 +78,7 @@ std::vector<double> speedups(const SweptMachine& machine, const SweptMachine& fi
 void take_layer(const std::string& layer, BenchOptions& options);
 
 /// Runs every machine at every batch, and models those of --device. Machines that are not here get
-/// a reason; the first must be. Throws InvalidArgument for unknown machines and links.
+/// a reason. The first must be. Throws InvalidArgument for unknown machines and links.
 BatchSweep sweep_batches(const BenchOptions& options, const SweepOptions& sweep);
 
 }  // namespace triptych::measure

@@ -27,7 +27,7 @@ struct CalibrationOptions {
   /// Numbers of machines side by side for which kernels are measured. Those that are more than the
   /// processors are left out.
   std::vector<int> ranks = {1, 2};
-  bool quick = false;  ///< kernels by few runs of the smaller models; predictions are coarser
+  bool quick = false;  ///< kernels by few runs of the smaller models. Predictions are coarser
   /// Hears what is measured next.
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };

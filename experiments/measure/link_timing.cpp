@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Half a round trip, by rank 0's clock; both ranks call it.
+/// Half a round trip, by rank 0's clock. Both ranks call it.
 double round_trip(Communicator& communicator, std::vector<std::byte>& data, std::size_t bytes) {
   const int other = 1 - communicator.rank();
   const std::span<std::byte> message(data.data(), bytes);

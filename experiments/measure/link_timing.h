@@ -11,7 +11,7 @@ namespace triptych::measure {
 
 /// A message of n bytes takes alpha + n / beta: half the round trips of two ranks, 4 KiB to 16 MiB,
 /// the line with the least squared relative error. `add`: what the sums of an all-reduce by two
-/// ranks take beside its messages, as bytes/s; absent where they take nothing.
+/// ranks take beside its messages, as bytes/s. Absent where they take nothing.
 machines::Link measure_rank_link();
 
 /// A time of a message or a sum of so many bytes.

@@ -47,13 +47,13 @@ struct ProgramRun {
 std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs);
 
 /// For each array the file that is for it. Throws InvalidArgument when a file is for none, or two
-/// are for one; an array without a file has an empty path.
+/// are for one. An array without a file has an empty path.
 std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool inputs,
                                             const std::vector<ArrayFile>& files);
 
 /// Reads `inputs` (files_of), checks the program (check_program, check_order), runs it. Throws
 /// InvalidArgument, IoError or UnsupportedError for a wrong program or file, DeviceError without
-/// the RTL, NumericError for RTL that is wrong; a message that names instructions tells their
+/// the RTL, NumericError for RTL that is wrong. A message that names instructions tells their
 /// lines.
 ProgramRun run_program(const ProgramRequest& request,
                        const std::vector<std::filesystem::path>& inputs);

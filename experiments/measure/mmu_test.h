@@ -20,7 +20,7 @@ struct ProgramTest {
 std::string first_unexpected(const mmu::Listing& listing, const ProgramRun& run);
 
 /// Runs the program on what its text holds. A program that is refused, RTL that breaks an assertion
-/// or does not end has not passed; neither has one whose text leaves an array without values.
+/// or does not end has not passed. Neither has one whose text leaves an array without values.
 ProgramTest test_program(const ProgramRequest& request);
 
 }  // namespace triptych::measure

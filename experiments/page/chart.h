@@ -1,6 +1,6 @@
 // Charts as SVG: for a page, which gives them their colours, and as files of their own.
 //
-// A series is told apart by colour, by the shape of its marks and by its dashes; the kind of its
+// A series is told apart by colour, by the shape of its marks and by its dashes. The kind of its
 // numbers by how marks and bars are filled: measured ones are solid, simulated ones hollow or
 // hatched, modelled ones hollow with a dash or pale, recorded ones hollow with a dot or striped.
 // SPDX-License-Identifier: Apache-2.0

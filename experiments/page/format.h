@@ -26,7 +26,7 @@ std::string format_exact(double value);
 /// The unit as words: "byte/s" as "B/s", "x" as "×"; empty for "1".
 std::string unit_symbol(std::string_view unit);
 
-/// A power of ten, and its SI prefix, by which all values up to `largest` read well; 1 and "" where
+/// A power of ten, and its SI prefix, by which all values up to `largest` read well. 1 and "" where
 /// the unit takes no prefix, 0.01 and "" for "%".
 struct Prefix {
   double factor = 1;

@@ -33,7 +33,7 @@ class Part {
   std::vector<std::string> texts() const;
 
   const Json& json() const { return *json_; }
-  /// The JSON pointer (RFC 6901) from the report's root; empty for what is missing.
+  /// The JSON pointer (RFC 6901) from the report's root. Empty for what is missing.
   const std::string& path() const { return path_; }
 
  private:

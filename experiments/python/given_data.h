@@ -11,7 +11,7 @@
 
 namespace triptych::python {
 
-/// Data of a run instead of files; to be made with the GIL, and to outlive the run.
+/// Data of a run instead of files. To be made with the GIL, and to outlive the run.
 class GivenData {
  public:
   /// Nothing is given: the run reads what its configuration names.
@@ -25,7 +25,7 @@ class GivenData {
   bool empty() const { return !training_ && !next_; }
   enum class Use : std::uint8_t {
     Once,   ///< the run takes the pictures away
-    Again,  ///< each run gets a copy; a callable cannot begin anew
+    Again,  ///< each run gets a copy. A callable cannot begin anew
   };
   /// Throws InvalidArgument for a callable that is to be used again.
   training::LoadData load(Use use);

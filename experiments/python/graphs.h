@@ -28,7 +28,7 @@ class PythonPlan {
   /// Throws what open_device and make_plan throw.
   PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values);
 
-  /// Sets the inputs that are given; those that are not keep what they had. One run; its outputs.
+  /// Sets the inputs that are given. Those that are not keep what they had. One run; its outputs.
   /// Throws InvalidArgument for an input that no run was given yet.
   std::vector<std::pair<std::string, Tensor>> run(
       const std::vector<std::pair<std::string, NodeInput>>& inputs);

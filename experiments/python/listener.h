@@ -15,7 +15,7 @@ namespace triptych::python {
 pybind11::dict epoch_dict(const training::EpochReport& report);
 
 /// Calls its object while training goes on. What a call raises, a signal's handler among them, or
-/// returns beside None, stops the run at its next good place; so does the interpreter's end. To be
+/// returns beside None, stops the run at its next good place. So does the interpreter's end. To be
 /// made and destroyed with the GIL.
 class Listener {
  public:

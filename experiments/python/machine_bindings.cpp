@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-/// Runs `work` while others may have the interpreter; the exceptions of the systolic room leave as
+/// Runs `work` while others may have the interpreter. The exceptions of the systolic room leave as
 /// those of the module.
 template <class Work>
 auto guarded(const Work& work) {
@@ -35,7 +35,7 @@ auto guarded(const Work& work) {
   }
 }
 
-/// Any thread may call; one call waits for the other.
+/// Any thread may call. One call waits for the other.
 class PythonMachine {
  public:
   PythonMachine(const std::string& json, const std::string& simulate)

@@ -25,7 +25,7 @@ bool is_for(const RunOption& option, bool trains) {
   return !option.python.empty() && (trains || option.group != training::OptionGroup::Ranks);
 }
 
-/// Null for a keyword that a machine does not have; a training run has those of ranks, too.
+/// Null for a keyword that a machine does not have. A training run has those of ranks, too.
 const RunOption* find_keyword(const std::string& name, bool trains) {
   for (const auto& option : training::run_options())
     if (option.python == name && is_for(option, trains)) return &option;

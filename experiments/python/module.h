@@ -34,7 +34,7 @@ void add_machine(pybind11::module_& module);
 /// simulate, threads. Throws InvalidArgument for a name that does not exist, with those that do.
 training::ExecutionConfig parse_execution(const pybind11::dict& options);
 
-/// Changes `config` by such names; what `trains` takes ranks, parallel, order and the like, too.
+/// Changes `config` by such names. What `trains` takes ranks, parallel, order and the like, too.
 void set_options(training::ExecutionConfig& config, const pybind11::dict& options, bool trains);
 
 /// Changes the machine of a run that is resumed. Throws InvalidArgument for an option that would

@@ -29,7 +29,7 @@ NodeCache& cache() {
   return *kept;
 }
 
-/// Python's value as the attribute has it; `like` is its default.
+/// Python's value as the attribute has it. `like` is its default.
 AttributeValue read_attribute(const std::string& op, const std::string& name,
                               const py::handle& value, const AttributeValue& like) {
   return std::visit(

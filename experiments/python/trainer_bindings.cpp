@@ -18,7 +18,7 @@ namespace {
 
 using training::TrainingRun;
 
-/// Any thread may call; one call waits for the other, except of a callback, which is on the thread
+/// Any thread may call. One call waits for the other, except of a callback, which is on the thread
 /// that trains.
 class PythonTrainer {
  public:

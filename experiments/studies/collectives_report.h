@@ -28,7 +28,7 @@ struct SumPrice {
   double volumes = 0;    ///< of S, through the busiest link
 };
 /// By parallel::price. Exact for all a and b and every S that the ranks divide, where there are 2,
-/// 3, 4 or 8 of them; of other numbers some ways have more than one longest path.
+/// 3, 4 or 8 of them. Of other numbers some ways have more than one longest path.
 SumPrice price_of_sum(std::string_view way, int ranks);
 /// The seconds of parallel::price itself.
 double modelled_seconds(std::string_view way, int ranks, std::int64_t bytes, double alpha_s,

@@ -31,7 +31,7 @@ struct Reads {
   std::string machine, kernel, level, how;
   TimeKind kind = TimeKind::Simulated;
   double per_mac = 0;
-  bool nearest = false;  ///< of all memories that it has, to the arithmetic; registers do not count
+  bool nearest = false;  ///< of all memories that it has, to the arithmetic. Registers do not count
 };
 
 /// Adds what instructions ask of the cache, for each kernel that has a model; loads alone where it

@@ -14,7 +14,7 @@ namespace triptych::studies {
 struct Shares {
   double speedup = 1, by_bandwidth = 1, by_arithmetic = 1;
 
-  /// 1 - ln by_arithmetic / ln speedup: what is lost with the bandwidth; 1 where nothing is left.
+  /// 1 - ln by_arithmetic / ln speedup: what is lost with the bandwidth. 1 where nothing is left.
   double bandwidth_share() const;
 };
 

@@ -12,7 +12,7 @@
 namespace triptych::training {
 
 /// Index of the best epoch by `keep`: the highest Dice, mean over classes, or the lowest validation
-/// loss; the first of equals. Nothing when none was judged.
+/// loss. The first of equals. Nothing when none was judged.
 std::optional<std::size_t> best_epoch(std::span<const EpochReport> epochs, Keep keep);
 
 /// True when the last `patience` evaluations, 0: however many, are no better than the best before

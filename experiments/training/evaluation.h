@@ -50,7 +50,7 @@ class Evaluation {
   void add(const segmentation::Sample& sample, const Segmentation& predicted);
 
   const std::vector<ImageEvaluation>& images() const { return images_; }
-  /// Positions of up to `count` images, the lowest mean Dice first; those without one come last.
+  /// Positions of up to `count` images, the lowest mean Dice first. Those without one come last.
   std::vector<std::size_t> worst(std::size_t count) const;
   segmentation::Scores scores() const { return scorer_.scores(); }
   const segmentation::ConfusionMatrix& confusion() const { return confusion_; }

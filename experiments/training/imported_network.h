@@ -22,7 +22,7 @@ struct ImportedNetworkOptions {
   std::optional<std::int64_t> channels;  ///< of images, where the file leaves them open
   std::vector<std::string> frozen;       ///< initialisers that are not trained (make_trainable)
   LossKind loss = LossKind::CrossEntropy;
-  /// Sizes of a row of each input's array, in their order, where a run trains on arrays; empty: the
+  /// Sizes of a row of each input's array, in their order, where a run trains on arrays. Empty: the
   /// network takes images.
   std::vector<Dims> rows = {};
   bool takes_arrays = true;  ///< the command can be given some, which messages advise
@@ -40,7 +40,7 @@ class ImportedNetwork final : public Network {
   std::int64_t size_multiple() const override { return size_multiple_; }
   std::int64_t fixed_batch() const override;
 
-  /// The model that a run folder keeps; it becomes the same network again.
+  /// The model that a run folder keeps. It becomes the same network again.
   const onnx::Model& model() const { return trainable_.model; }
   /// The same with the parameters and statistics of `states`, a run's.
   onnx::Model trained(const TensorMap& states) const;
@@ -58,7 +58,7 @@ class ImportedNetwork final : public Network {
   std::int64_t size() const { return size_; }
   /// As ModelConfig::maps.
   bool maps() const { return maps_; }
-  /// Sizes of a row of each array that it takes; empty: it takes images.
+  /// Sizes of a row of each array that it takes. Empty: it takes images.
   const std::vector<Dims>& rows() const { return options_.rows; }
   /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do; nothing
   /// when it picks from none.

@@ -1,5 +1,5 @@
 // Fine-tuning: a new run begins with the parameters and statistics of another, taken by name and
-// shape; its optimiser begins anew.
+// shape. Its optimiser begins anew.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

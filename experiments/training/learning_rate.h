@@ -13,7 +13,7 @@ namespace triptych::training {
 /// Learning rate of step `step`, counted from 0. The length of a cosine must be known.
 float learning_rate_of(const RunConfig& config, std::int64_t step);
 
-/// Steps after which the learning rate is 0 and no weight changes any more; nothing when it never
+/// Steps after which the learning rate is 0 and no weight changes any more. Nothing when it never
 /// is, or a cosine goes as long as the run.
 std::optional<std::int64_t> schedule_end(const RunConfig& config);
 

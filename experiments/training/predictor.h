@@ -39,12 +39,12 @@ class Predictor {
 
   /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
   /// `go_on`, which is asked before every tile, says no. Throws UnsupportedError for a model that
-  /// makes no maps; so does stream().
+  /// makes no maps. So does stream().
   std::vector<float> logits(
       std::span<const float> image, segmentation::Size size,
       const std::function<bool()>& go_on = [] { return true; });
 
-  /// The row that a model without maps makes of one example (batch_of); none when `go_on` says no.
+  /// The row that a model without maps makes of one example (batch_of). None when `go_on` says no.
   Tensor row(
       const segmentation::Batch& example, const std::function<bool()>& go_on = [] { return true; });
 

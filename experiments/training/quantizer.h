@@ -20,7 +20,7 @@ class Magnitudes {
  public:
   Magnitudes();
   void add(std::span<const float> values);
-  /// The magnitude that `percent` of the numbers do not exceed, rounded up to the end of its bin;
+  /// The magnitude that `percent` of the numbers do not exceed, rounded up to the end of its bin.
   /// 100 gives the largest, exactly. NaNs count as the largest. 0 when nothing was added.
   float percentile(double percent) const;
 

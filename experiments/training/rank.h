@@ -53,7 +53,7 @@ class Rank {
 
   /// The rows of the batch that its inputs hold: its share, or all. Nobody else need draw others.
   Rows rows() const;
-  /// `x`, `target` and the model's `other` inputs hold rows of the batch from `first_row` on; the
+  /// `x`, `target` and the model's `other` inputs hold rows of the batch from `first_row` on. The
   /// rank takes its own. Throws InvalidArgument when they are of another dtype or size, or lack
   /// some of its rows.
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
@@ -68,7 +68,7 @@ class Rank {
   std::int64_t average_bytes() const;
 
   /// Runs this rank's part of a stretch, whose sizes an asynchronous strategy knows. Rank 0 serves,
-  /// the others work; `load` sets the inputs of a step. Afterwards all ranks have the server's
+  /// the others work. `load` sets the inputs of a step. Afterwards all ranks have the server's
   /// model.
   void run_stretch(parallel::Stretch stretch, const parallel::Server& server,
                    const std::function<float(std::int64_t)>& learning_rate,

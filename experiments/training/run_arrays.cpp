@@ -77,8 +77,8 @@ void require_finite(const Tensor& array, const std::string& file) {
   refuse(file, fmt::format("row {} has a value that is not finite", row));
 }
 
-/// Refuses numbers by which input `input` of the network picks from a table that has fewer rows;
-/// negative ones count from its end.
+/// Refuses numbers by which input `input` of the network picks from a table that has fewer rows.
+/// Negative ones count from its end.
 void require_choices(const Tensor& array, const ImportedNetwork& network, std::size_t input,
                      const std::string& file) {
   const auto numbers = whole_numbers(array);
@@ -92,7 +92,7 @@ void require_choices(const Tensor& array, const ImportedNetwork& network, std::s
                            *bad, rows, rows - 1));
 }
 
-/// Classes as the loss takes them, of `classes` (1 means two); `ignored` becomes kNoClass.
+/// Classes as the loss takes them, of `classes` (1 means two). `ignored` becomes kNoClass.
 Tensor as_classes(const Tensor& array, const TensorSpec& wanted, const RunConfig& config) {
   const auto& file = config.data.target;
   const auto numbers = whole_numbers(array);

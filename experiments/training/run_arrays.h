@@ -23,7 +23,7 @@ std::vector<std::string> files_of_inputs(const onnx::Model& model,
 std::vector<Dims> row_sizes(const std::vector<std::string>& files);
 
 /// The examples of config.data.inputs and target, classes as the loss takes them. Throws IoError
-/// with the file when one is missing or broken, or rows, types, sizes or classes do not fit;
+/// with the file when one is missing or broken, or rows, types, sizes or classes do not fit.
 /// InvalidArgument when they are not those of config.data.sha256.
 segmentation::Dataset load_arrays(const RunConfig& config);
 

@@ -96,7 +96,7 @@ struct RunConfig {
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   /// Training batches from which the running statistics of batch normalisation are estimated anew
-  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
+  /// for evaluation and for the weights that are kept (batch_statistics.h). 0: they stay those of
   /// training.
   std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
@@ -106,8 +106,8 @@ struct RunConfig {
   int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
-  /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;
-  /// taken again when the run is resumed on as many stages. Empty: it has no stages yet.
+  /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them.
+  /// Taken again when the run is resumed on as many stages. Empty: it has no stages yet.
   std::vector<std::int64_t> cut;
 };
 

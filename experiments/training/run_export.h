@@ -32,8 +32,8 @@ struct RunExportOptions {
 bool is_on_arrays(const SavedRun& run);
 
 /// Content of an ONNX file. Input "image" [batch, channels, height, width], or the arrays of a
-/// network that takes those, output "logits" [batch, classes, height, width], or what it makes;
-/// batch and, where the network allows it, sizes are open. Its metadata say how to read both:
+/// network that takes those, output "logits" [batch, classes, height, width], or what it makes.
+/// Batch and, where the network allows it, sizes are open. Its metadata say how to read both:
 /// "triptych.classes" (names), "triptych.activation" (sigmoid or softmax), and of images
 /// "triptych.pixels", "triptych.normalization" (JSON) and "triptych.size_multiple". Throws
 /// UnsupportedError for int8 weights, and for an operator set other than that of an imported

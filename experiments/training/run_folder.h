@@ -67,8 +67,8 @@ struct SavedRun {
   std::vector<float> losses;  ///< one per finished step
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
-  /// Estimates that stand for running statistics where the weights are used, by the names of those;
-  /// empty: none were made.
+  /// Estimates that stand for running statistics where the weights are used, by the names of those.
+  /// Empty: none were made.
   TensorMap statistics = {};
   std::vector<std::string> notes = {};  ///< what its user must be told about how it was loaded
 };
@@ -92,7 +92,7 @@ void require_same_images(const SavedRun& run, const segmentation::Normalization&
                          const std::filesystem::path& folder);
 
 /// The run in `folder` for inference: as it was at its best evaluation where that was kept, which a
-/// note says, else the newest, or the one before it; FOLDER/checkpoint and FOLDER/best name one of
+/// note says, else the newest, or the one before it. FOLDER/checkpoint and FOLDER/best name one of
 /// them. The estimates are in the place of the running statistics. Throws as load_run does.
 SavedRun load_trained(const std::filesystem::path& folder,
                       CheckpointAge age = CheckpointAge::Newest);
@@ -101,7 +101,7 @@ SavedRun load_trained(const std::filesystem::path& folder,
 std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);
 
 /// Saves `run` with `states` in place of its own. Throws IoError when writing fails, and
-/// NumericError when a state is not finite; the checkpoints before stay.
+/// NumericError when a state is not finite. The checkpoints before stay.
 void save_run(const std::filesystem::path& folder, const SavedRun& run, TensorSources states);
 
 /// Makes `folder` and those above it when needed. Throws IoError.

@@ -22,7 +22,7 @@ namespace triptych::training {
 /// Values that only the command `train` has. They are no part of the run.
 struct CommandConfig {
   std::string out;     ///< run folder; empty: a new one
-  std::string resume;  ///< folder of the run that is resumed; empty: a new run
+  std::string resume;  ///< folder of the run that is resumed. Empty: a new run
   bool previous = false;
   std::string replay;  ///< folder of a run with updates.csv
   std::size_t mask_pictures = 4;
@@ -127,7 +127,7 @@ struct RunOption {
 
 std::span<const RunOption> run_options();
 
-/// The row of a name, with its dashes or without; null for a name that no row has.
+/// The row of a name, with its dashes or without. Null for a name that no row has.
 const RunOption* find_run_option(std::string_view name);
 
 /// The row of a name that the table has.

@@ -30,7 +30,7 @@ struct Staleness {
   std::int64_t contributions = 0;
 };
 
-/// Wishes and reports of a stretch; steps count from its beginning.
+/// Wishes and reports of a stretch. Steps count from its beginning.
 struct StretchCallbacks {
   std::function<segmentation::Batch(std::int64_t, const Rows&)> inputs;  ///< rows of a step's batch
   std::function<float(std::int64_t)> learning_rate;
@@ -41,7 +41,7 @@ struct StretchCallbacks {
 class Trainer {
  public:
   /// Plans the training step and creates the initial states. The machine, which must outlive the
-  /// trainer, is this process's first rank; those of its other ranks are opened here. Throws
+  /// trainer, is this process's first rank. Those of its other ranks are opened here. Throws
   /// InvalidArgument when the batch cannot be shared out.
   Trainer(const DeviceSet& machine, const TrainerConfig& config);
 

@@ -37,7 +37,7 @@ struct Observer {
   /// Validation images of so many have been judged.
   std::function<void(std::int64_t, std::int64_t)> on_image = [](std::int64_t, std::int64_t) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
-  /// The loss of this step is not finite; the search for the node that it came from begins.
+  /// The loss of this step is not finite. The search for the node that it came from begins.
   std::function<void(std::int64_t)> on_bad_loss = [](std::int64_t) {};
 };
 
@@ -57,10 +57,10 @@ class TrainingRun {
   /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
   /// epoch and at the end. `interrupted` is looked at after each step, and in evaluation before
-  /// each tile; an evaluation that it ends is done when the run goes on. It ends sooner when
+  /// each tile. An evaluation that it ends is done when the run goes on. It ends sooner when
   /// `patience` evaluations were no better than the best before, whose run is kept in FOLDER/best.
   /// Throws NumericError,
-  /// naming the first bad node, when a loss is not finite, or the state, when that is; the last
+  /// naming the first bad node, when a loss is not finite, or the state, when that is. The last
   /// checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
@@ -77,7 +77,7 @@ class TrainingRun {
   bool stopped_early() const;
   Trainer& trainer() { return trainer_; }
   const TrainingData& data() const { return data_; }
-  /// Batches as the run draws them; not to be asked for where they come ready.
+  /// Batches as the run draws them. Not to be asked for where they come ready.
   const segmentation::Batcher& batcher() const { return batcher_.value(); }
   /// The states of now made fit for predict, for as long as the result lives: whole, and with
   /// estimated statistics. All processes ask at the same time.
@@ -143,7 +143,7 @@ class TrainingRun {
   /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
-  /// replace what this program did not write; `elsewhere`: whether another folder would do.
+  /// replace what this program did not write. `elsewhere`: whether another folder would do.
   void begin_outputs(Elsewhere elsewhere);
   [[noreturn]] void explain_bad_loss(std::int64_t step);
   /// The first node with a not finite output, from the last checkpoint on.

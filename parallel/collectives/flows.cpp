@@ -87,7 +87,7 @@ bool FlowNetwork::fill_evenly() {
   return true;
 }
 
-/// The wire that has least to give each of its flows decides theirs; what they leave elsewhere is
+/// The wire that has least to give each of its flows decides theirs. What they leave elsewhere is
 /// for the others. Shares only grow while wires are emptied, so that an outdated entry of the heap
 /// is a lower bound.
 void FlowNetwork::fill() {

@@ -31,7 +31,7 @@ class FlowNetwork {
   };
   /// The flow that is the first to end if no other begins. All is settled.
   End first_end();
-  /// Takes a flow that has ended off its links; its number is free again.
+  /// Takes a flow that has ended off its links. Its number is free again.
   void remove(int flow);
 
  private:

@@ -163,7 +163,7 @@ class Clockwork {
     }
   }
 
-  /// When what the step waits for is there; never, as far as is known now.
+  /// When what the step waits for is there. Never, as far as is known now.
   double ready_at(int r, const ScheduleStep& step) {
     if (step.kind == ScheduleStep::Kind::Wait)
       return message(rank(r).sent[static_cast<std::size_t>(step.send)]).taken;

@@ -19,7 +19,7 @@ struct Flight {
 };
 
 /// Computation of a rank: after its steps before number `after` are done, and so that step `before`
-/// and those behind it wait for it. What lies between goes on meanwhile; `after` equal to `before`
+/// and those behind it wait for it. What lies between goes on meanwhile. `after` equal to `before`
 /// means that nothing does. Computations follow one another.
 struct Delay {
   std::size_t before = 0;  ///< number of the step; as many as there are: none waits
@@ -42,7 +42,7 @@ struct Price {
 
 /// Runs the schedules of all ranks in virtual time. A message that is sent flows, after the sum of
 /// its path's latencies, through all links of the path at once, at its max-min fair share of their
-/// bandwidths (flows.h), and is there when its last byte is; messages from one rank to another go
+/// bandwidths (flows.h), and is there when its last byte is. Messages from one rank to another go
 /// one after another. Additions take bytes / add_bytes_per_s; 0: no time. The schedules must be
 /// right (symbolic.h). `delays`, when given, are those of each rank in the order of its steps.
 ///

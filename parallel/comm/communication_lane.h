@@ -15,7 +15,7 @@ namespace triptych::parallel {
 class CommunicationLane {
  public:
   CommunicationLane();
-  /// Waits for what is running; what was not begun is dropped.
+  /// Waits for what is running. What was not begun is dropped.
   ~CommunicationLane();
 
   void start(std::function<void()> work);

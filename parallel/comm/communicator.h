@@ -53,7 +53,7 @@ class PreparedCollective {
   std::vector<std::uint64_t> messages_;     ///< by step: the number of what it sent
 };
 
-/// Sees what a rank does, in order; simulated_time.h makes times of it. Ranks are the transport's.
+/// Sees what a rank does, in order. simulated_time.h makes times of it. Ranks are the transport's.
 class CommunicationObserver {
  public:
   virtual ~CommunicationObserver() = default;
@@ -62,14 +62,14 @@ class CommunicationObserver {
 };
 
 /// One rank of a group. Used by one thread at a time. Every call throws the group's FaultError, the
-/// same on all ranks, when one of them ends, stalls, fails or calls something else; after that the
+/// same on all ranks, when one of them ends, stalls, fails or calls something else. After that the
 /// group is of no more use.
 class Communicator {
  public:
   /// Connects all ranks of the transport.
   explicit Communicator(std::shared_ptr<Transport> transport);
 
-  /// A communicator of those ranks alone, of which this is one; each of them makes it with the same
+  /// A communicator of those ranks alone, of which this is one. Each of them makes it with the same
   /// list. `number`, from 1 to 4095, tells it from others with ranks in common.
   Communicator subgroup(std::vector<int> members, int number) const;
 
@@ -99,7 +99,7 @@ class Communicator {
   /// same value. `what` is "the plan", for example.
   void require_same(std::uint64_t value, const std::string& what);
 
-  /// Offers bytes of the host to a rank and returns the message's number; they must stay as they
+  /// Offers bytes of the host to a rank and returns the message's number. They must stay as they
   /// are until wait_taken. Messages between two ranks arrive in order.
   std::uint64_t send(int to, std::span<const std::byte> bytes, const std::string& label);
   void wait_taken(int to, std::uint64_t message, const std::string& label);

@@ -73,7 +73,7 @@ class MpiControl {
   /// This rank has sent the message with that number to `peer`; says so when that one waits for it.
   void note_sent(int peer, std::uint64_t message);
   /// Throws when the rank at the root of a wait for `peer` since `since` has been silent for longer
-  /// than the deadline; otherwise the wait counts from that rank's last sign of life.
+  /// than the deadline. Otherwise the wait counts from that rank's last sign of life.
   void require_life(int peer, std::chrono::steady_clock::time_point& since) const;
   /// As Transport::tell_busy: tells all, unless it just has.
   void tell_busy(const char* doing);
@@ -130,7 +130,7 @@ class MpiControl {
   void look_for_the_dead();
   /// Lets the last messages get away, but for those to ranks that do not answer.
   void flush();
-  /// The rank that decides, of those who may; `tried` have not answered.
+  /// The rank that decides, of those who may. `tried` have not answered.
   int arbiter(const Fault& fault, const std::vector<bool>& tried) const;
 
   MPI_Comm comm_;

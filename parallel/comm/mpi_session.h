@@ -12,7 +12,7 @@
 
 namespace triptych::parallel {
 
-/// Why there is no MPI in this build, and what to do; empty when there is.
+/// Why there is no MPI in this build, and what to do. Empty when there is.
 std::string mpi_missing();
 
 /// This process as one of an MPI program. At most one per process, from first use to its end.
@@ -43,7 +43,7 @@ class MpiSession {
   /// All has gone well.
   void finish() { finished_ = true; }
 
-  /// This rank's end of a new group of all processes; each of them makes it at the same time.
+  /// This rank's end of a new group of all processes. Each of them makes it at the same time.
   /// Throws CommError or FaultError when one does not come within the deadline.
   std::unique_ptr<Transport> transport(Seconds timeout);
 

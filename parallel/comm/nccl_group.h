@@ -10,7 +10,7 @@
 
 namespace triptych::parallel {
 
-/// Why NCCL cannot be used, by this build or on this machine, and what to do; empty: it can.
+/// Why NCCL cannot be used, by this build or on this machine, and what to do. Empty: it can.
 std::string nccl_missing();
 
 /// Rank r has GPU r. Throws UnsupportedError when there is no NCCL, DeviceError when there are

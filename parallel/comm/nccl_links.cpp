@@ -29,7 +29,7 @@ void grouped(const Calls& calls) {
   try {
     calls();
   } catch (...) {
-    nccl().group_end();  // the calls before are begun; the links are aborted for it
+    nccl().group_end();  // the calls before are begun. The links are aborted for it
     throw;
   }
   check_nccl(nccl().group_end(), "ncclGroupEnd");

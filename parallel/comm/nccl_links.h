@@ -1,5 +1,5 @@
 // Messages between GPUs of this machine by NCCL. Every GPU has one communicator, which NCCL works
-// off in order; both sides of a message are begun together, by the receiver, and one message after
+// off in order. Both sides of a message are begun together, by the receiver, and one message after
 // another, so that no order of theirs can block. The communicators are non-blocking: their state is
 // asked for.
 // SPDX-License-Identifier: Apache-2.0

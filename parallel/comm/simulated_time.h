@@ -1,5 +1,5 @@
 // Virtual time beside real ranks: what their computation and communication would take on an
-// interconnect. The data move as they do; only the clocks are simulated.
+// interconnect. The data move as they do. Only the clocks are simulated.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -29,7 +29,7 @@ struct Offer {
 };
 
 /// Offers of one rank to another, in order. The sender writes the first line, the receiver the
-/// second. A receiver says that it reads before it asks whether the offers still stand; a sender
+/// second. A receiver says that it reads before it asks whether the offers still stand. A sender
 /// withdraws them before it asks whether somebody reads. So one of the two sees the other.
 struct Mailbox {
   static constexpr std::uint64_t kOffers = 64;  ///< that may wait to be taken
@@ -114,8 +114,8 @@ struct ThreadGroup::Shared {
     return stalled(peer, waited, "");
   }
 
-  /// Throws when the rank at the root of a wait since `since` has been silent for too long;
-  /// otherwise the wait counts from that rank's last sign of life.
+  /// Throws when the rank at the root of a wait since `since` has been silent for too long.
+  /// Otherwise the wait counts from that rank's last sign of life.
   void require_life(int waiter, int peer, Clock::time_point& since) const {
     const auto now = Clock::now();
     if (now - since <= timeout) return;

@@ -31,7 +31,7 @@ class ThreadGroup : public RankGroup {
 };
 
 /// Runs body(communicator) for every rank, on a thread each, and returns when all have ended. An
-/// exception of one becomes the fault of all; the group's fault is thrown, or, when a rank threw
+/// exception of one becomes the fault of all. The group's fault is thrown, or, when a rank threw
 /// before it was in any collective with others, its own exception.
 void run_ranks(RankGroup& group, const std::function<void(Communicator&)>& body);
 /// The same with a group of its own.

@@ -201,7 +201,7 @@ std::string name_silent(const std::map<int, LastWords>& words, int ranks,
                      std::ssize(first) + std::ssize(words) < ranks ? "first, " : "");
 }
 
-/// A rank that says nothing was killed; of those that speak, one that had an error of its own,
+/// A rank that says nothing was killed. Of those that speak, one that had an error of its own,
 /// which is not about another rank, is to blame.
 void judge(const std::map<int, LastWords>& words, int ranks, const std::set<int>& first_to_end,
            LaunchOutcome& outcome) {

@@ -106,7 +106,7 @@ class ServerLoop {
   }
 
  private:
-  /// The worker whose contribution comes next; nullptr when none is to come.
+  /// The worker whose contribution comes next. nullptr when none is to come.
   WorkerState* next() {
     std::vector<int> open;
     for (const auto& worker : workers_)

@@ -1,4 +1,4 @@
-// Asynchronous training: rank 0, the server, has the model; the others, the workers, contribute to
+// Asynchronous training: rank 0, the server, has the model. The others, the workers, contribute to
 // it each at its own pace, and get it back as it is then. Nobody waits for the slowest, but for a
 // bound (stale synchronous parallel; Ho et al., 2013). What comes of it depends on the order in
 // which contributions arrive and on nothing else: it is recorded, and can be played again.

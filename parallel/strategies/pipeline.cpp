@@ -69,7 +69,7 @@ class Stage {
       if (reads(source_.find(input))) split_batch(input);
   }
 
-  /// A state that another stage reads is sent to it once; the gradients come back as all do.
+  /// A state that another stage reads is sent to it once. The gradients come back as all do.
   void exchange_states() {
     for (const auto& [way, states] : places_.lent()) {
       const auto& [from, to] = way;

@@ -1,7 +1,7 @@
 // Pipeline parallelism: the model is cut into stages, one per rank, and micro-batches of a batch
 // follow one another through them, forwards and back. Any value that a later stage reads, a U-Net's
 // skip connections too, is sent straight to it. GPipe (Huang et al., 2019) and 1F1B (Narayanan et
-// al., 2019) differ in the order only; with one micro-batch it is a plain split by layers.
+// al., 2019) differ in the order only. With one micro-batch it is a plain split by layers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -113,7 +113,7 @@ struct StageGraph {
 
 /// The graph of a stage; `training` was built for one micro-batch. The stages that
 /// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
-/// of the whole batch. Gradients and losses are averages over the micro-batches; batch
+/// of the whole batch. Gradients and losses are averages over the micro-batches. Batch
 /// normalisation takes its statistics from each of them. Sums that the loss reads are added over
 /// the micro-batches before the first backward pass. Their nodes run once more for it. They are
 /// `share_means` of the result.

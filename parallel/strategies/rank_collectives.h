@@ -42,7 +42,7 @@ class CollectiveObserver {
 class RankClock : public CollectiveObserver {
  public:
   /// `work_clock` tells the seconds that the rank has computed, in which other ranks on the same
-  /// processor must not count; the rank's thread asks.
+  /// processor must not count. The rank's thread asks.
   RankClock(SimulatedTime& time, int rank, std::function<double()> work_clock);
 
   /// Sees the messages of the rank's communicators.
@@ -82,8 +82,8 @@ enum class Overlap : std::uint8_t { None, Lane };
 
 class RankCollectives : public CollectiveRunner {
  public:
-  /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has;
-  /// without a mesh dp, pp and tp, along each of which are all ranks. `all` outlives the runner.
+  /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has.
+  /// Without a mesh dp, pp and tp, along each of which are all ranks. `all` outlives the runner.
   /// With a lane, the communicators are used by its thread while collectives are under way, and by
   /// nobody else but for signs of life.
   explicit RankCollectives(Communicator& all, const Mesh& mesh = {},
@@ -119,7 +119,7 @@ class RankCollectives : public CollectiveRunner {
   /// Tells an observer of the collectives that begin from now on.
   void observe(std::shared_ptr<CollectiveObserver> observer);
   void forget(const std::shared_ptr<CollectiveObserver>& observer);
-  /// From now on that is the rank's clock; exchanges are made by the rank's thread.
+  /// From now on that is the rank's clock. Exchanges are made by the rank's thread.
   void simulate(const std::shared_ptr<RankClock>& clock);
   /// News for observers: by whoever runs the graph, and by the collectives, during which the
   /// rank does not compute.

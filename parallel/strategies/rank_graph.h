@@ -44,9 +44,9 @@ struct StrategyRequest {
   int world_size = 1;
   int rank = 0;
   ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
-  /// Replicated, ShardTree: into how many virtual shards the batch is cut, whatever the number
-  /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
-  /// one balanced tree. 0: as many as there are ranks.
+  /// Replicated, ShardTree: into how many virtual shards the batch is cut, whatever the number of
+  /// ranks. Each rank works on as many, one after another, so that the sums of all of them are one
+  /// balanced tree. 0: as many as there are ranks.
   int shards = 0;
   /// Replicated, Hierarchical and LocalSgd: into how many micro-batches each rank cuts its share,
   /// or each of its shards. They run one after another, in the memory of one.

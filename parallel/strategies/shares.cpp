@@ -396,7 +396,7 @@ class ShareBuilder {
     if (weight.valid()) map_[node.outputs[0].index()] = Formula(own_.graph).mul(outputs[0], weight);
   }
 
-  /// The share's denominator over the mean of all shares'; 0 where no label of the batch counts.
+  /// The share's denominator over the mean of all shares'. 0 where no label of the batch counts.
   ValueId weight_of(const SoftmaxCrossEntropyLoss& loss, const std::vector<ValueId>& inputs) {
     const double least = 1e-30;
     const Formula f(own_.graph);

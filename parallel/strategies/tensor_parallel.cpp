@@ -184,7 +184,7 @@ class TensorSplitter {
     return false;
   }
 
-  /// How the parameter is cut whose gradient this is; -1: it is whole, or `value` is none.
+  /// How the parameter is cut whose gradient this is. -1: it is whole, or `value` is none.
   std::int64_t split_of_parameter(ValueId value) const {
     const auto& names = training_.parameter_gradients;
     const auto found = std::ranges::find(names, source_.value(value).name);

@@ -18,7 +18,7 @@ namespace triptych::mmu {
 ///   tokens makes it wait for that one. The units run beside each other: such a program computes by
 ///   luck, if it does;
 /// or when nobody writes an element of an output.
-/// Units keep their own order; weights and column registers have no place in this, since hardware
+/// Units keep their own order. Weights and column registers have no place in this, since hardware
 /// orders them.
 void check_order(const Program& program, const MachineConfig& machine,
                  std::span<const DramArray> arrays);

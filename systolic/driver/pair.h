@@ -11,7 +11,7 @@ namespace triptych::mmu {
 /// Runs every program on both, the first being the RTL, and throws Mismatch unless the times of all
 /// instructions, the counters and what the programs have written to DRAM, accumulators and buffer
 /// agree: the first difference with both values and, by running parts of the program again, the PE,
-/// the cycle and the matmul that began it. Takes two machines that have not run yet; dram() is the
+/// the cycle and the matmul that began it. Takes two machines that have not run yet. dram() is the
 /// first's.
 std::unique_ptr<Machine> open_pair(std::unique_ptr<Machine> first, std::unique_ptr<Machine> second);
 

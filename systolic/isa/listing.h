@@ -1,5 +1,5 @@
 // Programs as text. A line holds an instruction, `matmul wait=load count=4`, or an array in DRAM
-// that the program reads or makes, `.input x address=0 type=bf16 shape=4x4`; "#" starts a comment.
+// that the program reads or makes, `.input x address=0 type=bf16 shape=4x4`. "#" starts a comment.
 // A number is decimal or 0x..., or a sum of numbers and names of arrays, which stand for their
 // addresses: `address=x+32`. A text that tests a machine has values, too: `.values x 1 0.5 -0 inf`
 // of an input, `.expect y 3 nan _` of an output ("_": any), `.expect cycles 76` of a counter. An

@@ -14,7 +14,7 @@ namespace triptych::mmu {
 enum class PeKind { Bf16, Int8 };
 
 /// When the next weight tile may enter the array behind the one in use. All three use the same
-/// wires; the slower two wait as simpler hardware would have to.
+/// wires. The slower two wait as simpler hardware would have to.
 enum class WeightScheme {
   PassThrough,  ///< at once: hidden when a stream has at least `rows` positions
   PerColumn,    ///< when the swap has passed the rows: needs 2 rows
@@ -48,7 +48,7 @@ struct MachineConfig {
   PeKind pe = PeKind::Bf16;
   std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
   double clock_mhz = 700;
-  std::string clock_source;     ///< where that comes from, in words; empty: nobody says
+  std::string clock_source;     ///< where that comes from, in words. Empty: nobody says
   std::string clock_closed_in;  ///< the library of gates in which it closes; empty: it is a wish
   std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
   std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768

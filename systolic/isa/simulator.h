@@ -127,7 +127,7 @@ class Mismatch : public std::runtime_error {
 };
 
 /// A machine with its memory. Not thread-safe. Buffer, accumulators and DRAM keep their contents
-/// between programs; counters and cycles start at 0 for each.
+/// between programs. Counters and cycles start at 0 for each.
 class Machine {
  public:
   virtual ~Machine() = default;

@@ -1,7 +1,7 @@
 // The numbers of the MMU: bfloat16 fused multiply-add, binary32 addition, rounding to bfloat16.
 // Subnormal operands count as zeros, results that are subnormal after rounding become zeros, every
 // NaN is 0x7FC00000. All intermediate values are 32 bits wide and all shift amounts 5 bits, so that
-// a simulator's compiler can vectorise the functions; synthesis trims what is constant.
+// a simulator's compiler can vectorise the functions. Synthesis trims what is constant.
 // SPDX-License-Identifier: Apache-2.0
 package mmu_arithmetic_pkg;
   localparam logic [31:0] CANONICAL_NAN = 32'h7FC0_0000;
@@ -14,7 +14,7 @@ package mmu_arithmetic_pkg;
   // can have registers between them. A number on its way into it is a sign (0 or 1), an exponent
   // (binary32's bias, plus EXPONENT_OFFSET) and a magnitude: m and e mean
   // m * 2^(e - EXPONENT_OFFSET - 127 - 29), bit 29 is binary32's hidden bit. A magnitude may have
-  // its leading bit in 29 or 28, or be zero; it has at most 24 significant bits.
+  // its leading bit in 29 or 28, or be zero. It has at most 24 significant bits.
 
   // Exponent and magnitude of a binary32; subnormal numbers are zero.
   function automatic logic [31:0] exponent_of(input logic [31:0] x);
@@ -194,7 +194,7 @@ package mmu_arithmetic_pkg;
     cut_to_32 = (x[63:31] == {33{x[63]}}) ? x[31:0] : {x[63], {31{!x[63]}}};
   endfunction
 
-  // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; shift is 1 to 62.
+  // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits. Shift is 1 to 62.
   function automatic logic [31:0] requantize(
       input logic [31:0] sum, input logic [31:0] multiplier, input logic [5:0] shift);
     logic [63:0] product;

@@ -1,7 +1,7 @@
 // The systolic array, Rows x Columns PEs, as one clocked block that simulates fast. Ports and
-// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe; what a PE does is said
+// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe. What a PE does is said
 // there. Assignments are blocking and run against the data flow (a register's readers come before
-// its writer), so every register is updated in place; only the output is assigned as usual, for
+// its writer), so every register is updated in place. Only the output is assigned as usual, for
 // other clocked blocks read it. The block's own variables are not traced, here and elsewhere: only
 // then are they locals of the simulator, and its loops fast.
 // SPDX-License-Identifier: Apache-2.0

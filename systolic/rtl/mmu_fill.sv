@@ -1,4 +1,4 @@
-// The unified buffer's write port. A row that a load brings cannot wait; a store's position can: it
+// The unified buffer's write port. A row that a load brings cannot wait. A store's position can: it
 // is granted in a cycle without one. A group, of 2^log2_group elements or of Rows where those are
 // more, is repeated over the banks to fill a buffer row. Combinational.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 // The address unit of one lane, a link of the ring that mmu_buffer makes of them. A position comes
-// from the lane before, or enters here; the lane keeps the tap that it got with the first position
+// from the lane before, or enters here. The lane keeps the tap that it got with the first position
 // and tells the next lane, with which that one makes the tap after it. Asks the lane's bank for the
 // element of this position under this tap.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 // The tokens: a counter of 8 bits for each (giver, taker). Bit 4 * giver + taker of give_i adds one
-// (shown from the next cycle on); a unit that pops takes one from each giver its wait mask names.
+// (shown from the next cycle on). A unit that pops takes one from each giver its wait mask names.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_tokens (
     input logic clk_i,

@@ -1,5 +1,5 @@
 // The weight FIFO: `Tiles` slots of Rows x Columns weights with enable bits, a bank per column. A
-// row is written at once; a read asks column 0 in its own cycle and column c in the c-th after it,
+// row is written at once. A read asks column 0 in its own cycle and column c in the c-th after it,
 // and each weight is shown in the cycle after its column was asked. All banks in one block, which
 // simulates fast; mmu_weight_fifo_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0

@@ -33,7 +33,7 @@ class Answers {
   /// False with as many on their way as are allowed.
   bool has_room() const { return last_ - first_ < kSize; }
   void push(const Answer& answer) { answers_[last_++ % kSize] = answer; }
-  /// The read whose data arrives in this cycle, or nullptr; it is taken.
+  /// The read whose data arrives in this cycle, or nullptr. It is taken.
   const Answer* take(std::uint64_t cycle) {
     if (first_ == last_ || answers_[first_ % kSize].arrival != cycle) return nullptr;
     return &answers_[first_++ % kSize];
@@ -73,7 +73,7 @@ class TimesRecorder {
 
   void record(std::uint64_t cycle, unsigned units, bool start);
   std::string waiting(std::size_t unit, const Instruction& next) const;
-  /// Instructions of `giver` that have given tokens to `taker`, in order; how many were taken.
+  /// Instructions of `giver` that have given tokens to `taker`, in order. How many were taken.
   std::vector<std::size_t> given(std::size_t giver, std::size_t taker) const;
   std::size_t taken(std::size_t giver, std::size_t taker) const;
 

@@ -189,7 +189,7 @@ class Build {
   void verilate() const {
     Command command{toolchain().verilator};
     append_words(command, kVerilatorFlags);
-    // Ours are clean under all warnings; of others' style these two are faults.
+    // Ours are clean under all warnings. Of others' style these two are faults.
     if (!plan_.machine.rtl.empty()) append_words(command, "-Wwarn-BLKSEQ -Wwarn-UNDRIVEN");
     for (const char* word : {"--top-module", "mmu_top", "--prefix", "Vmachine", "--Mdir"})
       command.emplace_back(word);

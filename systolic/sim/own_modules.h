@@ -19,12 +19,12 @@ struct RtlSource {
   bool own = false;     ///< out of the machine's folder
 };
 
-/// All files of the RTL of a machine in the order in which Verilator must read them; those that lie
+/// All files of the RTL of a machine in the order in which Verilator must read them. Those that lie
 /// in the folder MachineConfig::rtl come from there. Throws std::invalid_argument for a folder that
 /// is none or has no module, and for a file whose name, or module, is not one of ours.
 std::vector<RtlSource> rtl_sources(const MachineConfig& machine);
 
-/// The array that the machine's own modules are part of; nullopt: they are part of both, or there
+/// The array that the machine's own modules are part of. nullopt: they are part of both, or there
 /// are none. Throws as rtl_sources does, and std::invalid_argument when modules, or module and
 /// MachineConfig::array, contradict each other, and for a changed module that no machine of this
 /// pe_latency has.

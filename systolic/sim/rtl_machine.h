@@ -16,7 +16,7 @@ namespace triptych::mmu {
 std::unique_ptr<Machine> make_rtl_machine(std::unique_ptr<RtlModel> model,
                                           const MachineConfig& config);
 
-/// A machine whose array, memories and queues are those of one whose RTL is there; its name, clock,
+/// A machine whose array, memories and queues are those of one whose RTL is there. Its name, clock,
 /// weight scheme and DRAM are free. Throws std::runtime_error, naming the command that builds it,
 /// when there is none, and when what was built has been damaged. Nothing is built silently.
 std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config);

@@ -32,7 +32,7 @@ std::vector<std::filesystem::path> view_files(const std::filesystem::path& waves
 
 /// Writes, next to the FST file of a model, the GTKWave save file that names its signals (the same
 /// path, ending in .gtkw), and the translations of the values that occur in them. The save file
-/// contains the paths that these files will have beside `name`; empty: those that they have. Throws
+/// contains the paths that these files will have beside `name`. Empty: those that they have. Throws
 /// std::runtime_error when a file cannot be used.
 void write_save_file(const RtlModel& model, const std::string& waves, const std::string& name,
                      PeKind pe);

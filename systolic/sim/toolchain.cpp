@@ -20,7 +20,7 @@
 namespace triptych::mmu {
 namespace {
 
-/// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
+/// The first line of /proc/cpuinfo that lists what the processor can. Code made for it alone must
 /// not be run by another.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");

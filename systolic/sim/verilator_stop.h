@@ -49,7 +49,7 @@ inline void put_plain(char* text) {
   return size;
 }
 
-/// "[0] %Error: mmu_queue.sv:36: Assertion failed in a.b: 'assert' failed." without its ends; the
+/// "[0] %Error: mmu_queue.sv:36: Assertion failed in a.b: 'assert' failed." without its ends. The
 /// statement and its place, if it gives no reason.
 inline std::string take_reason(std::string_view statement, const char* file, int line,
                                const char* path) {

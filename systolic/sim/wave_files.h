@@ -1,4 +1,4 @@
-// Names and formats of waveform files: a model writes FST; VCD is made from it.
+// Names and formats of waveform files: a model writes FST. VCD is made from it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

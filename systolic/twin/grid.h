@@ -61,7 +61,7 @@ class MatmulGrid {
   const Tile& tile(std::size_t step, std::size_t column) const {
     return tiles_[step * columns_.size() + column];
   }
-  /// The complete steps, and what there is of the last one; a part may be empty.
+  /// The complete steps, and what there is of the last one. A part may be empty.
   std::array<GridPart, 2> parts() const;
 
  private:

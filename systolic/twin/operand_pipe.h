@@ -13,7 +13,7 @@ namespace triptych::mmu {
 
 /// A row of the operand is asked for, arrives, is taken along with the last accumulator row of its
 /// position, and goes with it through the stages of the output unit to the port. All stages move on
-/// in one step; there is none while a position would leave them and the port is taken. So time is
+/// in one step. There is none while a position would leave them and the port is taken. So time is
 /// counted in steps: the cycle of step n is n plus the cycles lost before it.
 class OperandPipe {
  public:
@@ -26,7 +26,7 @@ class OperandPipe {
         last_step_(pop) {}
 
   bool is_idle() const { return written_ == positions_; }
-  /// From when on the next row is asked for, the next position stands at the port; kUnknown while
+  /// From when on the next row is asked for, the next position stands at the port. kUnknown while
   /// that depends on grants to come.
   Cycle next_read() const { return next_read_; }
   Cycle next_write() const { return next_write_; }

@@ -85,7 +85,7 @@ class Timing {
   Cycle offered_ = 0;
   std::array<Queue, kUnits> queues_;
   std::array<std::array<TokenQueue, kUnits>, kUnits> tokens_;  ///< [giver][taker]
-  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop; kUnknown while it works
+  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop. kUnknown while it works
 
   std::array<RequestStream, kPorts> requests_;
   std::array<Outstanding, kPorts> outstanding_;

@@ -78,7 +78,7 @@ class GemmBlocks {
   /// Calls work(block, scratch of the thread) for all blocks, on all threads.
   template <class T, class Work>
   void for_each(T* scratch, std::int64_t thread_elements, const Work& work) const;
-  /// Calls multiply(k) for one depth of K after the other; once with an empty one where K is empty.
+  /// Calls multiply(k) for one depth of K after the other. Once with an empty one where K is empty.
   template <class Multiply>
   void for_each_depth(const Multiply& multiply) const;
 

@@ -37,10 +37,10 @@ LevelTraffic instructions(const PackedProduct& p) {
       p.batch * (sums * visits(p) + finished(p) + b + a) + p.weights);
 }
 
-// A panel of B stays while the tiles of a block pass by; a block of A stays for the next panel if
+// A panel of B stays while the tiles of a block pass by. A block of A stays for the next panel if
 // it fits beside it. Or a tile of A stays while the panels pass by, and these for the next tile if
 // they fit. What is packed comes up once, goes down once, and comes up again as panels, but for the
-// first tile where that packs it; a tile of A that is packed before it is used comes up once.
+// first tile where that packs it. A tile of A that is packed before it is used comes up once.
 LevelTraffic first_level(const PackedProduct& p, double capacity) {
   const double tile = p.m / p.row_tiles, panels = p.panels / p.column_blocks;
   const bool fits = kElement * p.depth *
@@ -62,7 +62,7 @@ LevelTraffic first_level(const PackedProduct& p, double capacity) {
 
 // Packed blocks stay in the second level by design, and C's partial sums unless they stand in place
 // and are too many. An A comes once for all batch entries that share it if it fits there, else for
-// each column of blocks; so does the source of B, for each time it is packed.
+// each column of blocks. So does the source of B, for each time it is packed.
 LevelTraffic second_level(const PackedProduct& p, double capacity) {
   const double a = p.m * p.k;
   const double of_a = a * (kElement * a <= capacity / 2 ? p.distinct_a : p.batch * p.column_blocks);

@@ -18,7 +18,7 @@ struct PackedProduct {
   double distinct_a = 1;  ///< different A's that the batch entries share
   double m = 0, n = 0, k = 0;
   double columns = 0;        ///< of a panel of B
-  double width = 0;          ///< columns that are multiplied; the last panel's tiles may be narrow
+  double width = 0;          ///< columns that are multiplied. The last panel's tiles may be narrow
   double row_tiles = 0;      ///< A is cut into, to fit the registers
   double panels = 0;         ///< of B
   double row_blocks = 1;     ///< that go through all of B each
@@ -36,8 +36,8 @@ struct PackedProduct {
   bool in_place = false;     ///< C is computed where it belongs: finishing moves nothing
 };
 
-/// "L1": what instructions load and store; "L2": what L1 takes from and gives back to what lies
-/// below it; "memory": the same of L2, whether there is a third level or not.
+/// "L1": what instructions load and store. "L2": what L1 takes from and gives back to what lies
+/// below it. "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> packed_traffic(const PackedProduct& product, const Caches& caches);
 
 /// Facts that a product's shape does not say.

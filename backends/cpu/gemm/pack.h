@@ -89,9 +89,9 @@ constexpr std::int64_t pair_depth(std::int64_t channels, std::int64_t taps) {
 }
 
 /// The patches of x that a convolution multiplies with its weights, as the columns of a matrix B
-/// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]); row
-/// k = tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0],
-/// x * stride[1] + taps[tap][1]) of that channel, or 0 where there is none.
+/// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]). Row k =
+/// tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0], x *
+/// stride[1] + taps[tap][1]) of that channel, or 0 where there is none.
 struct PatchGrid {
   std::int64_t channels = 1;
   std::int64_t in[2] = {1, 1};

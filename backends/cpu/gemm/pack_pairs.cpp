@@ -19,7 +19,7 @@ struct Run {
   std::int64_t offset = 0;
 };
 
-/// Values that one tap reads for the columns of one panel; columns in no run are padding.
+/// Values that one tap reads for the columns of one panel. Columns in no run are padding.
 struct TapRuns {
   std::array<Run, kMaxColumns> runs;
   int count = 0;

@@ -129,7 +129,7 @@ class CrossEntropyBase : public Kernel {
   bool mean_, each_;
 };
 
-/// Per label (largest - x[label]) + log(sum), 0 where the label does not count; all of them are one
+/// Per label (largest - x[label]) + log(sum), 0 where the label does not count. All of them are one
 /// row of the tree.
 class CrossEntropyKernel : public CrossEntropyBase<SoftmaxCrossEntropyLoss> {
  public:

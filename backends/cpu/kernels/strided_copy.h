@@ -1,5 +1,5 @@
 // The one engine that moves elements: an N-dimensional copy between two strided views. Axes that
-// lie behind each other in both views are merged when it is prepared; what is left is cut into
+// lie behind each other in both views are merged when it is prepared. What is left is cut into
 // tiles, which the threads share. A tile is copied by rows where rows are contiguous, and in cache
 // lines of both sides where the copy transposes.
 // SPDX-License-Identifier: Apache-2.0

@@ -21,7 +21,7 @@ struct PlainProduct {
 /// Three loops: row, column, k.
 void naive_product(const PlainProduct& product);
 
-/// A block of b stays in the first-level cache while all rows of a pass by; the innermost loop goes
+/// A block of b stays in the first-level cache while all rows of a pass by. The innermost loop goes
 /// along rows of b and c. One element at a time, as in naive_product.
 void blocked_product(const PlainProduct& product);
 

@@ -23,8 +23,8 @@ struct ProductSizes {
   double m = 0, n = 0, k = 0;
 };
 
-/// "L1": what instructions load and store; "L2": what L1 takes from and gives back to what lies
-/// below it; "memory": the same of L2, whether there is a third level or not.
+/// "L1": what instructions load and store. "L2": what L1 takes from and gives back to what lies
+/// below it. "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> naive_traffic(const ProductSizes& sizes, const Caches& caches);
 std::vector<LevelTraffic> blocked_traffic(const ProductSizes& sizes, const Caches& caches);
 /// Traffic of all `threads` together, each with caches of its own.

@@ -2,7 +2,7 @@
 // processors without one. A tile holds 16 rows of 64 bytes: words of two bfloat16 or four int8, or
 // float32 or int32 sums. The unit computes as Intel's manual defines TDPBF16PS and TDPBSSD. Of
 // bfloat16, the even and the odd elements of a step are two chains of fused multiply-adds, whose
-// sum is added to the result; subnormal operands and results count as 0. Sums of int8 wrap.
+// sum is added to the result. Subnormal operands and results count as 0. Sums of int8 wrap.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -41,7 +41,7 @@ class WindowPlane {
   /// Where each tap, row-major, meets output 0, from the start of the laid-out plane.
   std::span<const std::int64_t> taps() const { return taps_; }
 
-  /// Writes `padding` wherever a plane has no element; what lay_out leaves as it is.
+  /// Writes `padding` wherever a plane has no element. What lay_out leaves as it is.
   template <class T>
   void pad(T padding, T* to) const {
     std::fill_n(to, elements(), padding);
@@ -102,7 +102,7 @@ class WindowPlane {
   struct Span {
     std::int64_t begin, end;
   };
-  /// Every stride-th row and column, of which element (0, 0) is at (row, column) of the plane;
+  /// Every stride-th row and column, of which element (0, 0) is at (row, column) of the plane.
   /// `rows` and `columns` are those within it.
   struct Phase {
     std::int64_t row, column;

@@ -20,7 +20,7 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
 
-/// Times that a thread may read the same place with nothing between; it lets others go on after
+/// Times that a thread may read the same place with nothing between. It lets others go on after
 /// every kPatience of them.
 constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
 
@@ -194,7 +194,7 @@ unsigned Block::draw(unsigned limit) {
   return static_cast<unsigned>((word ^ word >> 31) % limit);
 }
 
-/// Any that is ready, or that was not started; none where nobody can go on.
+/// Any that is ready, or that was not started. None where nobody can go on.
 Fiber* Block::random_fiber() {
   const auto choices = ready_ + (unstarted_ < count_ ? 1 : 0);
   if (choices == 0) return nullptr;

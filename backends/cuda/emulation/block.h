@@ -1,5 +1,5 @@
 // One block of threads, run by one thread of the processor. Every CUDA thread is a fiber when it
-// has to wait for others; those that never do share one. Threads run in ascending order, each until
+// has to wait for others. Those that never do share one. Threads run in ascending order, each until
 // it waits or ends, or in an order drawn from a seed: a run is the same every time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -41,8 +41,8 @@ class OutsideKernel {
   bool before_;
 };
 
-/// Reports of what the threads of a block do (counters.h); each call names the thread by
-/// threadIdx and its number in the block.
+/// Reports of what the threads of a block do (counters.h). Each call names the thread by threadIdx
+/// and its number in the block.
 class BlockObserver {
  public:
   virtual ~BlockObserver() = default;
@@ -74,7 +74,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   /// Runs `body` once for each thread of the block `index`. Throws KernelFault when the threads
-  /// cannot all end; what they wrote until then stays written.
+  /// cannot all end. What they wrote until then stays written.
   void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
   /// Sets the schedule of the runs from now on.
@@ -120,7 +120,7 @@ class Block {
   /// nothing on it may own memory: the words are taken.
   [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
-  /// of a fault that may follow from it; a race found until then explains it and comes first.
+  /// of a fault that may follow from it. A race found until then explains it and comes first.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
 
  private:

@@ -27,7 +27,7 @@ thread_local Fiber* entered = nullptr;
 
 #if defined(__SANITIZE_THREAD__)
 /// All fibers of a thread of the processor are one thread for ThreadSanitizer, which takes a
-/// megabyte for each and has some thousands; only one of them runs at a time. It counts calls and
+/// megabyte for each and has some thousands. Only one of them runs at a time. It counts calls and
 /// returns, so that those who never return (~Fiber) need another one after them.
 thread_local void* observed = nullptr;
 

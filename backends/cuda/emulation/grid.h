@@ -29,7 +29,7 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
 };
 
-/// Where emulated kernels are launched; a launch returns when it is done.
+/// Where emulated kernels are launched. A launch returns when it is done.
 class EmulatedStream : public Stream {
  public:
   /// `counts`: whether Mode::Checked keeps counters, too, for which it follows each warp.

@@ -29,12 +29,12 @@ class OrderWatch {
 
   void block_met();
   void warp_met(unsigned warp, std::uint32_t mask);
-  /// The thread arrives at the barrier; it has waited for it; its phase is over.
+  /// The thread arrives at the barrier; it has waited for it. Its phase is over.
   void arrived(unsigned thread, std::size_t barrier);
   void waited(unsigned thread, std::size_t barrier);
   void phase_over(std::size_t barrier);
 
-  /// Accesses that the running thread begins and waits for; they fail it with Race or
+  /// Accesses that the running thread begins and waits for. They fail it with Race or
   /// Uninitialised.
   void copy_started(Block& block, SharedRange to, std::size_t barrier, const Location& where);
   void product_started(Block& block, SharedRange operand, const Location& where);

@@ -27,7 +27,7 @@ struct Schedule {
   /// than not.
   std::uint64_t last_turn = std::uint64_t{1} << 18;
   /// Barriers of a block wait for the threads that have not ended, as GPUs do. CUDA leaves it
-  /// undefined; without this it is a fault.
+  /// undefined. Without this it is a fault.
   bool barriers_skip_ended = false;
 };
 

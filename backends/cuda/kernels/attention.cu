@@ -122,7 +122,7 @@ __device__ void score(FlashTile<kHead>& tile, int row, int column, int size, flo
   }
 }
 
-/// Folds a value of each of the threads that share queries; all get the result.
+/// Folds a value of each of the threads that share queries. All get the result.
 template <class Combine>
 __device__ float fold_row(float value) {
 #pragma unroll

@@ -10,7 +10,7 @@ namespace {
 
 inline constexpr std::int64_t kWarps = kBlock / kLanes;
 
-/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time; `parts` blocks
+/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time. `parts` blocks
 /// of threads share a channel, so that few channels fill a GPU, too.
 struct ChannelPlanes {
   std::int64_t batch = 0, channels = 0, plane = 0;

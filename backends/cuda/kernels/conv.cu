@@ -76,7 +76,7 @@ struct RequantizeFinish {
   }
 };
 
-/// y[o, p] = sum over k = (tap, channel) of w[o, k] patch[k, p]; a batch entry is one group of one
+/// y[o, p] = sum over k = (tap, channel) of w[o, k] patch[k, p]. A batch entry is one group of one
 /// image. Positions go to rows of y `row_step` elements apart, `column_step` within a row.
 template <class Finish, bool kRound>
 struct ConvProblem {

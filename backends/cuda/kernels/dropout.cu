@@ -6,7 +6,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Four elements per thread, as the random numbers come; kVector moves them at once.
+/// Four elements per thread, as the random numbers come. kVector moves them at once.
 template <bool kVector>
 __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t> step,
                                Global<float> y, Global<std::uint8_t> keep, std::int64_t count,

@@ -1,5 +1,5 @@
 // Products y[m, n] = sum over k of a(m, k) b(k, n) on the CUDA cores. Every element is one chain of
-// fused multiply-adds in ascending k, so all of f32, bf16 and bf16-exact share this path; what a, b
+// fused multiply-adds in ascending k, so all of f32, bf16 and bf16-exact share this path. What a, b
 // and y are, matrices or patches of images, a Problem says.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,7 +33,7 @@ struct GemmTile {
   Shared<T, kDepth, kSize + 4> a, b;
 };
 
-/// Rounds an operand as the contract says; the NaN becomes the canonical one.
+/// Rounds an operand as the contract says. The NaN becomes the canonical one.
 template <bool kRound>
 TRIPTYCH_ALWAYS_INLINE float operand(float x) {
   if constexpr (kRound) return round_to_bf16(x);

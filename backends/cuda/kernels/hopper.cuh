@@ -30,7 +30,7 @@ struct WarpgroupSums {
 //       begin(arrivals); begin_warpgroups(count): the arrivals are whole warpgroups;
 //       expect(bytes): one arrival, which says how much will come; arrive_warpgroup();
 //       wait(parity): until the phase of this parity is over.
-//   publish_barriers(): what begin() wrote, to the copy engine; a block barrier must follow.
+//   publish_barriers(): what begin() wrote, to the copy engine. A block barrier must follow.
 //   load_box(Swizzled& to, int row, const TensorMap& from, int column, int from_row,
 //   PhaseBarrier&), load_box(to, row, from, const int (&at)[4], barrier):
 //     asked by one thread; its bytes count for the barrier's phase. A place may be negative.

@@ -23,7 +23,7 @@ struct PixelBox {
   std::int64_t deep(std::int64_t count) const { return ceil_div(count, size(images)); }
 };
 
-/// The box of which fewest cover the images; none where no box lies inside of them.
+/// The box of which fewest cover the images. None where no box lies inside of them.
 std::optional<PixelBox> pixel_box(std::int64_t width, std::int64_t height, std::int64_t images) {
   constexpr int kPower = 8;
   static_assert(1 << kPower == HopperTiles::kColumns);

@@ -101,7 +101,7 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
   }
 }
 
-/// Grid: as many blocks as the GPU runs at once; tile `count` and those behind are not there.
+/// Grid: as many blocks as the GPU runs at once. Tile `count` and those behind are not there.
 template <class Problem>
 __global__ void __launch_bounds__(384, 1)
     hopper_gemm_kernel(const __grid_constant__ Problem problem, std::int64_t count) {

@@ -23,7 +23,7 @@ class KernelList {
   std::vector<KernelEntry> entries_;
 };
 
-/// The kernels for GPUs of this compute capability; those that need more say so.
+/// The kernels for GPUs of this compute capability. Those that need more say so.
 namespace gpu {
 KernelTable kernel_table(int capability);
 }

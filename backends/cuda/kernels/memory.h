@@ -1,4 +1,4 @@
-// Arrays as kernels see them. On a GPU, and in plain emulation, they are bare pointers; the counted
+// Arrays as kernels see them. On a GPU, and in plain emulation, they are bare pointers. The counted
 // emulation (emulation/counted_memory.h) has the same names, and sees every access.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

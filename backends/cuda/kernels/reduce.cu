@@ -81,7 +81,7 @@ struct Divisor {
   }
 };
 
-/// results[output][block] of the tree. A warp owns a block of one output; its lanes read
+/// results[output][block] of the tree. A warp owns a block of one output. Its lanes read
 /// neighbours.
 template <class Combine>
 __global__ void fold_rows_kernel(Global<const typename Combine::Type> x,

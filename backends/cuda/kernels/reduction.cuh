@@ -27,7 +27,7 @@ __device__ typename Combine::Type fold_lanes(typename Combine::Type value) {
   return value;
 }
 
-/// The lanes of a warp folded neighbour with neighbour, as the balanced tree does; lanes beyond its
+/// The lanes of a warp folded neighbour with neighbour, as the balanced tree does. Lanes beyond its
 /// end hold kStart. The result is lane 0's.
 template <class Combine>
 __device__ typename Combine::Type fold_neighbours(typename Combine::Type value) {
@@ -58,7 +58,7 @@ __device__ void for_each_of_lane(std::int64_t count, const Value& value, const A
   }
 }
 
-/// One block of the tree, elements value(i) for i < count, by one warp; the result is lane 0's.
+/// One block of the tree, elements value(i) for i < count, by one warp. The result is lane 0's.
 template <class Combine, class Value>
 __device__ typename Combine::Type fold_block_by_warp(std::int64_t count, const Value& value) {
   using T = typename Combine::Type;

@@ -28,7 +28,7 @@ struct ChannelFinish {
 
 /// The functions of one build.
 struct Repacking {
-  /// x as the block lies, y packed; they do not overlap. `round`: to bfloat16, kept in float32.
+  /// x as the block lies, y packed. They do not overlap. `round`: to bfloat16, kept in float32.
   void (*pack)(Stream* stream, const float* x, float* y, const ImageBlock& block, bool round);
   /// x packed, y as the block lies.
   void (*unpack)(Stream* stream, const float* x, float* y, const ImageBlock& block,

@@ -31,7 +31,7 @@ struct RoundedPatches {
   }
 };
 
-/// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]; a batch entry is a group.
+/// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]. A batch entry is a group.
 struct RoundedConvProblem {
   static constexpr bool kRowsAlongK = true, kColumnsAlongN = false;
 
@@ -87,7 +87,7 @@ struct RoundedConvProblem {
   }
 };
 
-/// dw[o, (tap, channel)] = sum over k = (image, position) of dy[k, o] patch[k, (tap, channel)]; a
+/// dw[o, (tap, channel)] = sum over k = (image, position) of dy[k, o] patch[k, (tap, channel)]. A
 /// batch entry is a group.
 struct RoundedWeightGradientProblem {
   static constexpr bool kRowsAlongK = false, kColumnsAlongN = true;

@@ -5,7 +5,7 @@
 //
 // A Problem has `sizes` and `entry(batch)`, which gives one product of the batch: arrays `left` and
 // `right`; `at_a(m, k)` and `at_b(k, n)`, where in them the eight elements from there on lie along
-// k or, as kRowsAlongK and kColumnsAlongN say, along m and n; `store(m, n, sum)`, and
+// k or, as kRowsAlongK and kColumnsAlongN say, along m and n. `store(m, n, sum)`, and
 // `store_inside` for two neighbours along n, the first even, as far as they lie inside of y.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Where a piece of an operand lies; not `inside`: it is zeros.
+/// Where a piece of an operand lies. Not `inside`: it is zeros.
 struct PiecePlace {
   std::int64_t index;
   bool inside;

@@ -147,7 +147,7 @@ void launch_vectorised_gemm(Stream* stream, const char* name, const Problem& pro
 }
 
 /// Large enough for a tile, and whole in vectors of four: rows of n, and of m where it is a's
-/// contiguous axis; whole tiles of k, for an added zero could turn a -0 into +0.
+/// contiguous axis. Whole tiles of k, for an added zero could turn a -0 into +0.
 inline Verdict accepts_vectorised(const GemmSizes& sizes, bool rows_along_k) {
   if (sizes.m < WideTile::kSize || sizes.n < WideTile::kSize) {
     return Verdict::no("needs at least 128 rows and 128 columns");

@@ -23,7 +23,7 @@ struct BlasProduct {
   std::int64_t m = 1, n = 1, k = 1;
   std::int64_t batch = 1;
   BlasFactor left, right;
-  std::string problem;  ///< why the product cannot be written so; empty where it can
+  std::string problem;  ///< why the product cannot be written so. Empty where it can
 };
 
 BlasProduct blas_product(const MatMul& op, const MatMulGeometry& geometry);

@@ -19,9 +19,9 @@ struct EngineNotes {
   std::set<cudnnBackendBehaviorNote_t> behaviour;
 };
 
-/// Why an engine with these notes is not taken under a contract; empty where it may be. Every
+/// Why an engine with these notes is not taken under a contract. Empty where it may be. Every
 /// contract forbids operands that are rounded further, sums in less than float32, other algorithms
-/// than the sum of products (FFT, Winograd), and sums whose order varies from run to run; f32 also
+/// than the sum of products (FFT, Winograd), and sums whose order varies from run to run. f32 also
 /// tensor cores, since those of float32 operands round them to TF32. Engines that are compiled when
 /// they are first used, which takes seconds for each shape, are left out, too.
 std::string refusal(const EngineNotes& notes, Contract contract);

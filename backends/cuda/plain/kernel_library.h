@@ -18,7 +18,7 @@
 
 namespace triptych::cuda::plain {
 
-/// Name of the symbol at which shared memory of a launch's choice begins (`extern __shared__`); the
+/// Name of the symbol at which shared memory of a launch's choice begins (`extern __shared__`). The
 /// variables of a fixed size lie before it.
 inline constexpr const char* kDynamicShared = "triptych_dynamic_shared";
 /// Bytes that are kept for it.

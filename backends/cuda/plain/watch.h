@@ -33,7 +33,7 @@ class Watch {
   /// The calling thread of the processor begins to run a thread of the launch.
   void enter() const;
 
-  /// Fails the running thread where it may not do this; else counts and checks it.
+  /// Fails the running thread where it may not do this. Else counts and checks it.
   void access(Touch how, std::uintptr_t address, std::size_t bytes,
               const emulation::Location& where) const;
   /// The array or variable at an address, for messages; empty: none.

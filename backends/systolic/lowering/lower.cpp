@@ -16,7 +16,7 @@ namespace {
 
 class Content {
  public:
-  /// Values of the slice that the box reads, of the image tensor at `address`; `is_there`: all of
+  /// Values of the slice that the box reads, of the image tensor at `address`. `is_there`: all of
   /// them lie in the buffer already.
   Content(const Slice& slice, const Box& box, std::uint32_t address, bool is_there)
       : view_(slice, box),
@@ -115,7 +115,7 @@ struct Draft {
 };
 
 /// Results on their way to DRAM: rows from `first` on, in runs of `run` with gaps of `gap` between
-/// them; `left` to the end of the first run.
+/// them. `left` to the end of the first run.
 struct ResultRows {
   std::int64_t first = 0, run = 1, gap = 0, left = 1;
 };

@@ -1,6 +1,6 @@
 // Puts stages of work into a program: loads of the next boxes run while this one computes, results
 // of the last group leave while the next ones accumulate. Unified buffer and accumulators are rings
-// of equal parts; tokens load <-> compute and compute <-> store hand the parts to and fro.
+// of equal parts. Tokens load <-> compute and compute <-> store hand the parts to and fro.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +37,7 @@ struct Stage {
   bool frees = false;           ///< nobody needs the content after it
   bool alone = false;           ///< the program's only one: its loads may be many
   std::vector<TileStep> tiles;  ///< not empty
-  /// Not empty: the accumulators are complete; results[i] belongs to the tile that is i-th among
+  /// Not empty: the accumulators are complete. results[i] belongs to the tile that is i-th among
   /// the last results.size() ones.
   std::vector<ResultStep> results;
 };

@@ -33,7 +33,7 @@ struct StreamAxis {
   std::int64_t first = 0;
   std::int64_t step = 1;
 
-  /// Input positions inside the image that these outputs read; size 0 when they read zeros only.
+  /// Input positions inside the image that these outputs read. Size 0 when they read zeros only.
   Range reads(Range outputs) const;
   /// The same axis with tap `tap` alone.
   StreamAxis only(std::int64_t tap) const;

@@ -262,7 +262,7 @@ class Estimator {
     const auto tiles_time = bytes_time(work.tile_rows / work.stages * tile_row_bytes);
     const auto load = std::max(load_rows, load_time + tiles_time);
     const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});
-    // A stage loads while those before compute; a store that begins then too goes first.
+    // A stage loads while those before compute. A store that begins then too goes first.
     const auto hidden = compute / work.stages;
     // Behind the last load a stage is left, where a single one could have begun with its first.
     const auto loaded = work.load_rows + (fits_at_once() && work.loads > 1 ? hidden : 0);

@@ -37,7 +37,7 @@ struct Tiling {
   bool operator==(const Tiling&) const = default;
 };
 
-/// Sizes that are given; the others are open. One that is larger than the problem's means all of
+/// Sizes that are given. The others are open. One that is larger than the problem's means all of
 /// it.
 struct TilingChoice {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();

@@ -1,6 +1,6 @@
 // How operands cross between the host's tensors and the machine's DRAM: float32 rounded to
-// bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them;
-// results back as they are: float32, int32 or int8.
+// bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them.
+// Results back as they are: float32, int32 or int8.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -105,7 +105,7 @@ Op with_problem(const Problem& problem) {
 /// Distinct values, no two closer than 2 / elements: a finite difference changes no maximum.
 InputRule separated(const Shape& shape) {
   const auto elements = shape.elements();
-  // A step prime to the count visits each value once; 7919 is a prime above every case's count.
+  // A step prime to the count visits each value once. 7919 is a prime above every case's count.
   std::vector<double> values;
   for (std::int64_t i = 0; i < elements; ++i) {
     const auto place = i * 7919 % elements;

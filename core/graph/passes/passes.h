@@ -33,7 +33,7 @@ Graph fold_batch_normalization(const Graph& graph);
 
 /// Conv followed by Add of a per-channel constant ([1, O, 1, 1] or [O, 1, 1]; only if the Conv has
 /// no bias yet), then by Relu, becomes one Conv with bias and activation. Either part may be
-/// missing; the intermediate values must have no other reader.
+/// missing. The intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
 
 /// Neighbouring elementwise operators of f32, each the only reader of the one before, become one
@@ -55,7 +55,7 @@ Graph freeze_states(const Graph& graph);
 /// readers instead of keeping them, until `peak_activation_bytes` is at most `limit_bytes` or
 /// nothing is left to gain. Random operators and updates are never repeated.
 ///
-/// The idea is Chen et al.'s, "Training deep nets with sublinear memory cost", 2016; the choice is
+/// The idea is Chen et al.'s, "Training deep nets with sublinear memory cost", 2016. The choice is
 /// simpler than theirs: greedily, one value at a time, the one first that frees most bytes at the
 /// time of the peak. Convolutions and products are never repeated, so the saving has a floor.
 ///

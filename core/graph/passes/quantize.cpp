@@ -23,7 +23,7 @@ namespace triptych {
 namespace {
 
 constexpr double kLargest = 127;
-/// Most that a bias may take of an int32 sum; the products have the rest.
+/// Most that a bias may take of an int32 sum. The products have the rest.
 constexpr double kLargestBias = 0x1p30;
 
 bool is_product(const Op& op) {

@@ -1,6 +1,6 @@
 // From a frozen inference graph in float32 to one in int8: integers only between the quantised
 // inputs and the dequantised outputs (docs/decisions/0008-int8.md). A pass, because it knows
-// operators and not models; it is in no pipeline, because it needs statistics that only runs give.
+// operators and not models. It is in no pipeline, because it needs statistics that only runs give.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ std::vector<std::string> values_to_calibrate(const Graph& graph);
 ///   weights have one scale per output channel, biases the scale of the sums.
 /// - MaxPool, Concat, Relu, Transpose, Slice and views stay what they are, on int8; all their
 ///   operands share one scale, from the largest of their ranges.
-/// - Inputs of the graph are quantised once; an output that is a convolution's alone is dequantised
+/// - Inputs of the graph are quantised once. An output that is a convolution's alone is dequantised
 ///   from its int32 sums, per channel, others from int8.
 /// Parameters become states: NODE.weight (i8), NODE.bias, NODE.multiplier, NODE.shift (i32), and
 /// NAME.scale (f32) of inputs, outputs and convolutions that give outputs. Their names and specs

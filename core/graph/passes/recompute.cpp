@@ -18,7 +18,7 @@
 // Vocabulary. A value is *split* before a late reader: that reader and all later ones get a second
 // copy, computed just before it. The *cone* of a split are the nodes that are repeated for it: the
 // producer and, as far as they are cheap, producers of inputs whose memory is free by then. What
-// the cone reads without computing it is its *frontier*; it stays alive until the split.
+// the cone reads without computing it is its *frontier*. It stays alive until the split.
 
 namespace triptych {
 

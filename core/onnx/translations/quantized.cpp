@@ -183,8 +183,8 @@ std::vector<ValueId> qlinear_conv(NodeImport& n) {
   return {requantized(n, sums, scale, 6, 7)};
 }
 
-/// Products of matrices as convolutions of 1 x 1: a's rows are pixels, the sum runs over channels;
-/// a stack of b's matrices is as many groups.
+/// Products of matrices as convolutions of 1 x 1: a's rows are pixels, the sum runs over channels.
+/// A stack of b's matrices is as many groups.
 ValueId integer_product(const NodeImport& n, const Shifted& a, const Shifted& b) {
   const Shape s = n.graph.spec(a.value).shape, t = n.graph.spec(b.value).shape;
   if (s.rank() < 2 || t.rank() < 2 || s.elements() == 0 || t.elements() == 0 ||

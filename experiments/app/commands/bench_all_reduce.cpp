@@ -75,7 +75,7 @@ std::vector<Algorithm> parse_algorithms(const std::string& text) {
   return list;
 }
 
-/// Transports whose time can be measured; the simulated one has its time from a model.
+/// Transports whose time can be measured. The simulated one has its time from a model.
 std::vector<Transport> parse_transports(const std::string& text) {
   std::vector<Transport> list;
   for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
@@ -102,7 +102,7 @@ std::vector<measure::AllReduceRow> measure(Communicator& communicator,
                                            const AllReduceOptions& options) {
   std::vector<measure::AllReduceRow> rows;
   for (const auto algorithm : parse_algorithms(options.algorithms)) {
-    // Threads have no library; with several transports asked for, the others may.
+    // Threads have no library. With several transports asked for, the others may.
     if (algorithm == Algorithm::Library && communicator.transport_name() == "threads" &&
         options.transports != "threads")
       continue;

@@ -60,7 +60,7 @@ TrainingRun open_fold(DeviceSet& machine, const training::RunConfig& config,
   return {machine, std::move(saved), folder};
 }
 
-/// Trains a fold to its end; nothing when it was stopped.
+/// Trains a fold to its end. Nothing when it was stopped.
 std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const Fold& fold,
                                const std::atomic<bool>& interrupted, std::size_t pictures) {
   Progress progress;

@@ -367,7 +367,7 @@ void add_array_options(Command& command, training::ExecutionConfig& machine) {
   add_options(command, {training::OptionGroup::Tiling}, {.machine = &machine});
 }
 
-/// Options of what is written; `only_array` has no other machine and no ranks.
+/// Options of what is written. `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
   add_run_option(command, "--batch", options.batch, "images, or products, per step");

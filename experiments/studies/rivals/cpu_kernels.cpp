@@ -1,6 +1,6 @@
 // Micro-benchmarks of the CPU's hot loops, one thread each, by Google Benchmark: what `triptych
-// bench` times as a whole, taken apart. The first figure to look at is the rate, FLOP/s or bytes/s;
-// bytes are those that the loop reads and writes, wherever they lie.
+// bench` times as a whole, taken apart. The first figure to look at is the rate, FLOP/s or bytes/s.
+// Bytes are those that the loop reads and writes, wherever they lie.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 

@@ -32,7 +32,7 @@ struct AugmentOptions {
 void validate(const AugmentOptions& options);
 
 /// A patch of options.height x options.width. Images are interpolated bilinearly, labels and
-/// weights by the nearest pixel; without rotation, deformation and zoom both are exact copies.
+/// weights by the nearest pixel. Without rotation, deformation and zoom both are exact copies.
 /// Every switch draws its numbers whether it is on or off, so that turning one off does not change
 /// the others. Without labels the patch has none.
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random);

@@ -52,7 +52,7 @@ class Batcher {
   /// `dataset` must outlive the batcher. Throws InvalidArgument when it is empty.
   Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options);
 
-  /// Samples first .. first + count - 1 of the run. Step s of batch size B is draw(s * B, B); of
+  /// Samples first .. first + count - 1 of the run. Step s of batch size B is draw(s * B, B). Of
   /// that, rank r of R takes draw(s * B + r * B / R, B / R). Safe for several threads.
   Batch draw(std::int64_t first, std::int64_t count) const;
   /// Which element of the data set sample `k` of the run is.

@@ -21,7 +21,7 @@ struct BoundaryScores {
   double recall = 0;     ///< the reverse
   double f1 = 0;         ///< 2 precision recall / (precision + recall) (Csurka et al., 2013)
   /// The larger of the two directed distances of which 95 % of the boundary pixels stay below, in
-  /// pixels; percentiles are interpolated as NumPy does. The diagonal of the picture when only one
+  /// pixels. Percentiles are interpolated as NumPy does. The diagonal of the picture when only one
   /// of the two has a boundary.
   double hausdorff95 = 0;
 };
@@ -56,7 +56,7 @@ class BoundaryScorer {
   std::vector<Means> sums_;  ///< of class 1, 2, ...
 };
 
-/// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them; `ignored` may
+/// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them. `ignored` may
 /// be empty: none are.
 std::vector<std::uint8_t> boundary_of(std::span<const std::uint8_t> set,
                                       std::span<const std::uint8_t> ignored, Size size);

@@ -16,7 +16,7 @@ namespace triptych::segmentation {
 /// `side` pixels, with the classes as the target of Dataset::arrays, of which one has the spec
 /// `target`, [1, ...]: i64, or f32 for two classes. Of the options, those of
 /// masks, lists and splits do not count. `options.labels` names the classes as "cat,dog", of which
-/// some may have no folder here; empty: the folders there are, in ascending order of their bytes.
+/// some may have no folder here. Empty: the folders there are, in ascending order of their bytes.
 /// Samples are called as "cat/1". Throws IoError for a missing folder, a broken picture, a folder
 /// of no class, and as many folders as `options.classes` is not (1 means two).
 Dataset load_class_folders(const DatasetOptions& options, std::int64_t side,

@@ -25,7 +25,7 @@ Components connected_components(std::span<const std::uint8_t> set, Size size,
                                 Neighbours neighbours = Neighbours::Four);
 
 /// Watershed of `probability` [height, width] within the pixels of `set` (Meyer's flooding, 1994):
-/// connected parts of the pixels at or above `seed` are the seeds; from them the most probable
+/// connected parts of the pixels at or above `seed` are the seeds. From them the most probable
 /// pixel beside an object joins it, of equals the one that was reached first. Parts of `set`
 /// without a seed are objects of their own. Four neighbours.
 Components watershed(std::span<const float> probability, std::span<const std::uint8_t> set,

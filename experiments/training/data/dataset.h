@@ -26,7 +26,7 @@ class PictureFile;
 
 namespace triptych::segmentation {
 
-/// The label of a pixel that no score counts and no training learns from; classes are below it.
+/// The label of a pixel that no score counts and no training learns from. Classes are below it.
 inline constexpr std::uint8_t kIgnored = 255;
 
 struct Sample {
@@ -105,7 +105,7 @@ struct DatasetOptions {
 
 /// Throws IoError for a missing folder, file or mask, a broken picture, sizes, sections or channels
 /// that differ, values that are not finite, or masks that do not fit `classes` or `labels`, naming
-/// the file; InvalidArgument for wrong options, as a class whose value is to be ignored. Files that
+/// the file. InvalidArgument for wrong options, as a class whose value is to be ignored. Files that
 /// are no pictures are skipped, which the note says. Pixels beyond `cache_bytes` are read later: a
 /// file that was changed or removed by then is an IoError.
 Dataset load_dataset(const DatasetOptions& options);
@@ -138,7 +138,7 @@ enum class Sections : std::uint8_t {
   Apart,     ///< each as a picture of its own
 };
 
-/// Moves round(fraction * size) samples, drawn by `seed`, out of `dataset`; the order is kept.
+/// Moves round(fraction * size) samples, drawn by `seed`, out of `dataset`. The order is kept.
 Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed,
                       Sections sections = Sections::Together);
 

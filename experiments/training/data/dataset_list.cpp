@@ -58,7 +58,7 @@ struct Rows {
   }
 };
 
-/// The separator that the first line has most of outside of quotes; a comma where it has none.
+/// The separator that the first line has most of outside of quotes. A comma where it has none.
 char separator_of(std::string_view text) {
   std::array<std::int64_t, kSeparators.size()> counts = {};
   bool quoted = false;

@@ -73,7 +73,7 @@ class LabelMap {
 
   /// Read again, it gives the same map.
   const std::string& text() const { return text_; }
-  /// The class of `value` in a file whose largest value is `full_scale`; -1: it has none.
+  /// The class of `value` in a file whose largest value is `full_scale`. -1: it has none.
   int class_of(std::uint16_t value, int full_scale) const;
   /// Throws InvalidArgument when the value of pixels to be ignored is that of a class.
   void require_apart(std::optional<std::uint16_t> ignored) const;

@@ -13,7 +13,7 @@ double log_loss_at(std::span<const float> logits, std::size_t pixels, std::size_
                    std::int64_t label);
 
 /// Mean over the pixels of `target` that are not ignored, 0 when all are. `logits` is [channels,
-/// pixels]; one channel is the logit of class 1. Throws InvalidArgument when the sizes differ.
+/// pixels]. One channel is the logit of class 1. Throws InvalidArgument when the sizes differ.
 double log_loss(std::span<const float> logits, std::span<const std::uint8_t> target,
                 std::int64_t channels);
 

@@ -1,6 +1,6 @@
 // How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN) and IoU = TP / (TP + FP + FN) of each
 // class, and the share of right pixels. An image in which a class is neither there nor predicted
-// says nothing of it and is left out of its mean, as nnU-Net does; a class that no image says
+// says nothing of it and is left out of its mean, as nnU-Net does. A class that no image says
 // anything of has no score, and is left out of the means over classes. Pixels whose label is
 // kIgnored count nowhere.
 // SPDX-License-Identifier: Apache-2.0
@@ -93,7 +93,7 @@ class ConfusionMatrix {
 };
 
 /// Classes from a network's output [channels, pixels]: one channel is a logit, class 1 above 0 (a
-/// probability above 1/2); of more the largest wins, the first of equals.
+/// probability above 1/2). Of more the largest wins, the first of equals.
 std::vector<std::uint8_t> classes_from_logits(std::span<const float> logits, std::int64_t channels);
 
 }  // namespace triptych::segmentation

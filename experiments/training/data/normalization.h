@@ -66,7 +66,7 @@ class SetScale {
   std::vector<std::vector<double>> deviations_;
 };
 
-/// Mean over the images of their means; deviation: root of the mean over the images of their mean
+/// Mean over the images of their means. Deviation: root of the mean over the images of their mean
 /// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
 /// `note`, where it is wanted, becomes SetScale::far_images().
 Normalization normalization_of(const Dataset& dataset,

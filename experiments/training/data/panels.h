@@ -16,7 +16,7 @@ std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std
                                        std::int64_t classes);
 
 /// Grey levels of a channel: 0 is black, 1 or, where all is darker than half of it, the largest of
-/// the image white; where values lie beyond, its least and its largest.
+/// the image white. Where values lie beyond, its least and its largest.
 std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel);
 
 /// Input, truth and prediction in colours, with white lines between. In the prediction, pixels are

@@ -220,7 +220,7 @@ class Pairing {
   std::vector<PicturePair> take() { return std::move(pairs_); }
 
  private:
-  /// Lists may name files; a stem may have a point, too.
+  /// Lists may name files. A stem may have a point, too.
   std::string stem_of_entry(const std::string& name) const {
     return has_picture_name(name) && !images_.of(name) ? fs::path(name).stem().string() : name;
   }

@@ -2,9 +2,9 @@
 // foreground-restricted Rand scoring and information theoretic scoring (Arganda-Carreras et al.,
 // "Crowdsourcing the creation of image segmentation algorithms for connectomics", 2015), computed
 // as by the challenge's script: regions are parts of the region class that are connected by four
-// neighbours; before, the predicted boundary is thinned to a width of one pixel (components.h),
-// the true one is not; only pixels of true regions count; each of them that the prediction leaves
-// to the boundary is a region of its own; scores of the images are averaged.
+// neighbours. Before, the predicted boundary is thinned to a width of one pixel (components.h), the
+// true one is not. Only pixels of true regions count. Each of them that the prediction leaves to
+// the boundary is a region of its own. Scores of the images are averaged.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -20,7 +20,7 @@ class SampleCache {
   using Change = std::function<void(Sample&)>;
 
   /// `read` gives the sample at a place with its pixels. What is kept has `limit_bytes` at most,
-  /// together with the one that is being read; one that alone has more is never kept.
+  /// together with the one that is being read. One that alone has more is never kept.
   /// `on_read` is called after each until go_quiet().
   SampleCache(
       std::function<Sample(std::size_t)> read, std::int64_t limit_bytes,

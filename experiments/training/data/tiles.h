@@ -1,6 +1,6 @@
 // Overlap tiles: a picture of any size through a network of one input size (Ronneberger et al.,
 // 2015). Tiles reach `margin` pixels beyond what is taken from them and beyond the picture, which
-// is continued by reflection; each pixel of the result comes from the one tile in which it lies
+// is continued by reflection. Each pixel of the result comes from the one tile in which it lies
 // farthest from the border. Tiles start at multiples of `unit`, the network's step, so that its
 // pooling meets the pixels as in the whole picture.
 // SPDX-License-Identifier: Apache-2.0

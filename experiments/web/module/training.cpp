@@ -1,4 +1,4 @@
-// Functions of a training run that the page calls in WebAssembly (messages.h); pictures are bytes
+// Functions of a training run that the page calls in WebAssembly (messages.h). Pictures are bytes
 // and numbers in memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>

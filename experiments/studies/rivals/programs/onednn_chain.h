@@ -40,7 +40,7 @@ inline std::size_t count(const dnnl::memory& memory) {
 /// A tensor in the layout that the library likes best.
 inline Desc any_layout(const Dims& dims) { return {dims, kF32, Tag::any}; }
 
-/// Result of make(algorithm); by plain sums, then also in `algorithm`, where there is no other
+/// Result of make(algorithm). By plain sums, then also in `algorithm`, where there is no other
 /// kernel for the shape.
 template <class Make>
 auto made_by(Algorithm& algorithm, const Make& make) {
