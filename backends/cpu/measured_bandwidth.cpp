@@ -149,7 +149,7 @@ class StreamTimer {
     return passes * bytes_per_pass / seconds;
   }
 
-  /// Best of the windows of one loop; `moved` arrays' bytes count.
+  /// Best of the windows of one loop. `moved` arrays' bytes count.
   void measure(std::size_t thread, const Arrays& arrays, const std::function<void()>& pass,
                double moved, double& best) {
     pass();

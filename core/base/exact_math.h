@@ -2,7 +2,7 @@
 // integer operations, whose results IEEE 754 fixes, and no branches, so that loops vectorise.
 // A NaN gives the one quiet NaN 0x7FC00000. A result below 2^-126 is flushed to zero, and so is a
 // subnormal argument of log and pow. Wants -ffp-contract=off (nvcc: -fmad=false) and IEEE division.
-// Polynomials interpolate at Chebyshev nodes; ulps in the comments are measured by the tests.
+// Polynomials interpolate at Chebyshev nodes. Ulps in the comments are measured by the tests.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -63,13 +63,13 @@ TRIPTYCH_ALWAYS_INLINE float with_sign(float x, float sign) {
   return from_bits((bits_of(x) & 0x7FFFFFFFu) | (bits_of(sign) & 0x80000000u));
 }
 
-/// The larger; b when either is NaN, as the comparison a > b is then false.
+/// The larger. b when either is NaN, as the comparison a > b is then false.
 TRIPTYCH_ALWAYS_INLINE float larger(float a, float b) { return select(a > b, a, b); }
 TRIPTYCH_ALWAYS_INLINE float smaller(float a, float b) { return select(a < b, a, b); }
 
 /// e^x within 1 ulp.
 TRIPTYCH_ALWAYS_INLINE float exp(float x) {
-  // x = n ln 2 + r; adding 1.5 * 2^23 rounds to the integer n and leaves it in the low bits.
+  // x = n ln 2 + r. Adding 1.5 * 2^23 rounds to the integer n and leaves it in the low bits.
   const float shifted = std::fma(x, 1.44269504F, 12582912.0F);
   const float n = shifted - 12582912.0F;
   const float r = std::fma(n, 1.90465421e-9F, std::fma(n, -0.693147182F, x));

@@ -11,7 +11,7 @@
 
 namespace triptych {
 
-/// The upper 16 bits of `value` rounded to nearest even; NaN becomes 0x7FC0. Subnormals are kept.
+/// The upper 16 bits of `value` rounded to nearest even. NaN becomes 0x7FC0. Subnormals are kept.
 TRIPTYCH_HOST_DEVICE constexpr std::uint16_t bf16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FC0;
@@ -28,7 +28,7 @@ TRIPTYCH_HOST_DEVICE constexpr float round_to_bf16(float value) {
   return bf16_to_float(bf16_bits(value));
 }
 
-/// IEEE binary16 bits of `value`, rounded to nearest even; overflow gives infinity.
+/// IEEE binary16 bits of `value`, rounded to nearest even. Overflow gives infinity.
 TRIPTYCH_HOST_DEVICE inline std::uint16_t f16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;

@@ -3,8 +3,8 @@
 //
 // A sequence of elements is given as rows. It is one row unless the operator says otherwise. Each
 // row is cut into blocks of kReductionBlock elements, the last one shorter. In a block, lane l of
-// kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order;
-// the lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
+// kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order.
+// The lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
 // sums, row after row, are folded by a balanced tree: neighbours (0, 1), (2, 3), ... are added, an
 // odd last one is kept, until one is left. An empty sequence sums to +0. Lanes without elements may
 // be left out: no lane is ever -0, so adding their +0 changes nothing. What is folded is never
@@ -46,7 +46,7 @@ TRIPTYCH_HOST_DEVICE constexpr T one_nan(T x) {
   return x;
 }
 
-/// True for a NaN; integers have none.
+/// True for a NaN. Integers have none.
 template <class T>
 TRIPTYCH_HOST_DEVICE constexpr bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return x != x;

@@ -41,9 +41,9 @@ class SharedLibrary {
 
   /// Why nothing of it can be called, with the places where it was looked for. Empty: all can.
   const std::string& problem() const { return problem_; }
-  /// The file that was loaded; empty: none.
+  /// The file that was loaded. Empty: none.
   const std::string& path() const { return path_; }
-  /// A function; null, and a problem, where the library has none of that name.
+  /// A function. Null, and a problem, where the library has none of that name.
   LibrarySymbol find(const char* name);
 
  private:

@@ -2,7 +2,7 @@
 // quotients in a stated order, they have the same bits from every compiler and processor. They are
 // for the host's drawn numbers, rotations, weights and schedules. exact_math.h is their float32
 // counterpart for kernels. Range reduction after Cody and Waite, "Software manual for the
-// elementary functions", 1980; the series are Taylor's, that of the logarithm is the inverse
+// elementary functions", 1980. The series are Taylor's, that of the logarithm is the inverse
 // tangent's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

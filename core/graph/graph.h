@@ -79,18 +79,18 @@ class Graph : public OpEmitter {
   /// Copies are cheap: operators and constant data are shared.
   Graph clone() const { return Graph(*this); }
 
-  /// Names must be new; throws InvalidArgument otherwise.
+  /// Names must be new. Throws InvalidArgument otherwise.
   ValueId add_input(const std::string& name, TensorSpec spec);
   ValueId add_state(const std::string& name, Tensor initial, StateRole role = StateRole::Other);
   ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial,
                     StateRole role = StateRole::Other);
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
-  /// Replaces the initial value of a state; throws InvalidArgument for another spec.
+  /// Replaces the initial value of a state. Throws InvalidArgument for another spec.
   void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
   /// Lets go of the data of a state or constant, which lives elsewhere from now on. Others that
   /// share it keep it.
   void release_data(ValueId value) { values_.at(value.index()).data.reset(); }
-  /// Appends a node; its name is scope + `name` (made unique by a number), by default the
+  /// Appends a node. Its name is scope + `name` (made unique by a number), by default the
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.
   std::vector<ValueId> add_node(OpPtr op, Values inputs, std::string_view name = {});
@@ -109,7 +109,7 @@ class Graph : public OpEmitter {
   const std::vector<NamedValue>& outputs() const { return outputs_; }
   const Node& node(NodeId id) const { return nodes_.at(id.index()); }
   const Value& value(ValueId id) const { return values_.at(id.index()); }
-  /// The value of that name; throws InvalidArgument listing near names when there is none.
+  /// The value of that name. Throws InvalidArgument listing near names when there is none.
   ValueId find(std::string_view name) const;
   bool contains(std::string_view name) const;
   /// Values of this kind in order of definition.

@@ -32,12 +32,12 @@ class AtomicFile {
   /// Removes the temporary file unless committed.
   ~AtomicFile();
 
-  /// Appends; throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
+  /// Appends. Throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
   /// disk, so that no call takes long, commit included.
   void write(std::span<const std::byte> bytes);
   /// Writes at `offset`, beside what write() appends; throws IoError.
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
-  /// Reads back what was written; throws IoError when there is less.
+  /// Reads back what was written. Throws IoError when there is less.
   void read_at(std::int64_t offset, std::span<std::byte> into) const;
   /// Makes the content durable under the target's name; throws IoError.
   void commit();
@@ -50,7 +50,7 @@ class AtomicFile {
   std::filesystem::path target_;  ///< in messages
   internal::FileDescriptor folder_;
   std::string name_;
-  std::string temporary_;             ///< in the folder; empty once it has the target's name
+  std::string temporary_;             ///< in the folder. Empty once it has the target's name
   std::filesystem::path remembered_;  ///< its path, for the end of the process
   std::size_t behind_ = 0;            ///< bytes that are not on their way to the disk
   internal::FileDescriptor descriptor_;
@@ -63,7 +63,7 @@ void remove_temporaries(const std::filesystem::path& folder,
 /// The same in `folder` and in the folders below it, links excepted.
 void remove_temporaries_below(const std::filesystem::path& folder);
 
-/// Replaces `path` by `content`; throws IoError and leaves the old file when that fails.
+/// Replaces `path` by `content`. Throws IoError and leaves the old file when that fails.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace triptych

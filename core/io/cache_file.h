@@ -12,8 +12,8 @@
 
 namespace triptych {
 
-/// The folder for this program's caches: $XDG_CACHE_HOME/triptych, else $HOME/.cache/triptych;
-/// empty where neither variable is an absolute path.
+/// The folder for this program's caches: $XDG_CACHE_HOME/triptych, else $HOME/.cache/triptych.
+/// Empty where neither variable is an absolute path.
 std::filesystem::path cache_folder();
 
 /// The file is read when it is first asked and written, as a whole, by save() and the destructor,

@@ -36,7 +36,7 @@ constexpr std::string_view kCommonIndex = "checkpoint.json";  // of earlier vers
 /// Where the metadata of one checkpoint stands.
 struct Place {
   std::string file;
-  std::int64_t serial = 0;            ///< ascending with each save; 0: in the common index
+  std::int64_t serial = 0;            ///< ascending with each save. 0: in the common index
   std::size_t position_in_index = 0;  ///< of the common index
 
   bool operator==(const Place&) const = default;
@@ -46,7 +46,7 @@ std::string metadata_name(std::int64_t serial) {
   return fmt::format("{}{:06}{}", kMetadataPrefix, serial, kMetadataSuffix);
 }
 
-/// The serial number in the name of a metadata file; nothing for another file.
+/// The serial number in the name of a metadata file. Nothing for another file.
 std::optional<std::int64_t> serial_of(std::string_view name) {
   if (!name.starts_with(kMetadataPrefix) || !name.ends_with(kMetadataSuffix)) return std::nullopt;
   std::int64_t serial = 0;

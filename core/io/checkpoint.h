@@ -21,7 +21,7 @@ struct CheckpointInfo {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::uint64_t seed = 0;
-  std::int64_t samples_drawn = 0;  ///< position in the data; with `seed` it fixes what comes next
+  std::int64_t samples_drawn = 0;  ///< position in the data. With `seed` it fixes what comes next
   std::string model_json = "{}";   ///< a JSON object, kept as it is: the model's configuration
   std::string run_json = "{}";     ///< a JSON object, kept as it is: anything else
 };
@@ -45,7 +45,7 @@ void save_checkpoint(const std::filesystem::path& folder, const TensorMap& tenso
 void save_checkpoint_from(const std::filesystem::path& folder, const TensorSources& sources,
                           const CheckpointInfo& info);
 
-/// Validates every part, digests included; no damage of one checkpoint touches the other. Throws
+/// Validates every part, digests included. No damage of one checkpoint touches the other. Throws
 /// IoError with the file and the reason.
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,

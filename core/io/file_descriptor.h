@@ -20,7 +20,7 @@ namespace triptych::internal {
   throw IoError("cannot " + action + " \"" + path.string() + "\": " + reason);
 }
 
-/// Calls `call` again while it is interrupted by a signal; returns its last result.
+/// Calls `call` again while it is interrupted by a signal. Returns its last result.
 template <class Call>
 auto retry_interrupted(const Call& call) {
   auto result = call();

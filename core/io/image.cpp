@@ -19,7 +19,7 @@ namespace triptych {
 namespace {
 
 constexpr std::array<unsigned char, 8> kSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-constexpr std::size_t kWidthOffset = 16;  // of the width in the file; the height follows
+constexpr std::size_t kWidthOffset = 16;  // of the width in the file. The height follows
 
 // libpng reports an error by longjmp. So that no destructor is jumped over, it is called only
 // inside run_png, by callables that own nothing. All memory belongs to the callers of run_png.

@@ -66,7 +66,7 @@ std::vector<std::uint16_t> luma(const Image& image);
 /// luma over the largest sample value: [height, width] in [0, 1].
 std::vector<float> to_gray(const Image& image);
 
-/// Planes [3, height, width] in [0, 1], alpha ignored; grey is repeated.
+/// Planes [3, height, width] in [0, 1], alpha ignored. Grey is repeated.
 std::vector<float> to_rgb(const Image& image);
 
 namespace internal {

@@ -28,7 +28,7 @@ class InputFile {
 
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
-  /// Fills `into` from `offset`; throws IoError when the file ends before.
+  /// Fills `into` from `offset`. Throws IoError when the file ends before.
   void read(std::int64_t offset, std::span<std::byte> into) const;
   /// Throws MemoryLimitError when that is more than the memory budget has left.
   std::string read_text(std::int64_t offset, std::int64_t count) const;

@@ -22,7 +22,7 @@ struct PictureForm {
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::int64_t channels = 1;
-  int bits = 8;           ///< of a sample: 8, 12, 16 or 32; fewer than 8 are widened
+  int bits = 8;           ///< of a sample: 8, 12, 16 or 32. Fewer than 8 are widened
   bool floating = false;  ///< or signed: no range is known; else integers from 0 to full_scale()
   bool colours = false;   ///< its channels are red, green and blue
   bool palette = false;   ///< its colours are those of a TIFF's palette
@@ -45,7 +45,7 @@ struct Picture {
 
 /// Tags of a TIFF that say how large its pixels are, and what was written about it.
 struct PictureNotes {
-  float x_resolution = 0;  ///< pixels in a unit; 0: not said
+  float x_resolution = 0;  ///< pixels in a unit. 0: not said
   float y_resolution = 0;
   int resolution_unit = 2;  ///< 1: none, 2: inch, 3: centimetre
   std::string description = {};
@@ -66,7 +66,7 @@ struct PictureLimits {
   std::int64_t max_block_bytes = std::int64_t{1} << 30;
 };
 
-/// One kind of file; PictureFile calls it.
+/// One kind of file. PictureFile calls it.
 class PictureSource {
  public:
   PictureSource() = default;

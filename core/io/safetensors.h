@@ -27,7 +27,7 @@ struct Safetensors {
   StringMap metadata;
 };
 
-/// One tensor of the header; `offset` counts from the first byte after the header.
+/// One tensor of the header. `offset` counts from the first byte after the header.
 struct SafetensorsEntry {
   std::string name;
   TensorSpec spec;
@@ -62,10 +62,10 @@ using TensorSources = std::map<std::string, TensorSource>;
 /// Sources that copy from `tensors`, which must outlive them.
 TensorSources sources_of(const TensorMap& tensors);
 
-/// Appends to `file`, which its caller commits; returns the SHA-256 of what was written.
+/// Appends to `file`, which its caller commits. Returns the SHA-256 of what was written.
 std::string write_safetensors(AtomicFile& file, const TensorSources& sources,
                               const StringMap& metadata = {});
-/// Replaces `path` atomically; returns the SHA-256 of the file.
+/// Replaces `path` atomically. Returns the SHA-256 of the file.
 std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
                                   const StringMap& metadata = {});
 std::string save_safetensors(const std::filesystem::path& path, const TensorMap& tensors,

@@ -25,7 +25,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-/// The digest of a whole file; throws IoError when reading fails.
+/// The digest of a whole file. Throws IoError when reading fails.
 std::string sha256_of(const InputFile& file);
 
 }  // namespace triptych

@@ -28,7 +28,7 @@ class TiffStream {
   TiffStream(const TiffStream&) = delete;
   TiffStream& operator=(const TiffStream&) = delete;
 
-  /// The next rows, any number, interleaved; they fit the form. Keeps kTile rows at most.
+  /// The next rows, any number, interleaved. They fit the form. Keeps kTile rows at most.
   void write_rows(std::span<const float> samples);
   /// Bytes of the file, which holds all now. Throws InvalidArgument when rows lack.
   std::int64_t finish();

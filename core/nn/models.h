@@ -29,7 +29,7 @@ class Network {
                                          std::int64_t width) const = 0;
   /// Height and width must be multiples of this, or, when it is 0, those of the model.
   virtual std::int64_t size_multiple() const = 0;
-  /// The only batch that it takes; 0: any.
+  /// The only batch that it takes. 0: any.
   virtual std::int64_t fixed_batch() const = 0;
 };
 
@@ -53,7 +53,7 @@ struct ModelConfig {
   std::int64_t size_multiple() const;
   /// True when images must have exactly `size` (Mlp, some of the given).
   bool fixed_size() const;
-  /// The only batch that it takes; 0: any.
+  /// The only batch that it takes. 0: any.
   std::int64_t fixed_batch() const { return network ? network->fixed_batch() : 0; }
   bool operator==(const ModelConfig&) const = default;
 };
@@ -61,7 +61,7 @@ struct ModelConfig {
 /// The presets: unet-s, unet-m, unet-l, cnn, mlp.
 std::span<const ModelConfig> model_presets();
 
-/// The preset of that name; throws InvalidArgument listing them.
+/// The preset of that name. Throws InvalidArgument listing them.
 ModelConfig model_preset(std::string_view name);
 
 /// Throws InvalidArgument, saying which number to change, unless every field is in range and fits.
@@ -75,7 +75,7 @@ std::string model_input_name(std::size_t i);
 std::vector<ValueId> add_model_inputs(Graph& graph, const ModelConfig& config, std::int64_t batch,
                                       std::int64_t height, std::int64_t width);
 
-/// Adds the model on top of x: [N, in_channels, H, W]; returns logits [N, classes, H, W], or what a
+/// Adds the model on top of x: [N, in_channels, H, W]. Returns logits [N, classes, H, W], or what a
 /// given network makes of its inputs, [N, ...].
 ValueId build_model(NetworkBuilder& net, const ModelConfig& config,
                     std::span<const ValueId> inputs);

@@ -24,7 +24,7 @@ inline constexpr auto kNamesOf<OptimizerKind> =
                                                                {OptimizerKind::Adam, "adam"},
                                                                {OptimizerKind::AdamW, "adamw"}});
 
-/// Hyperparameters with PyTorch's defaults; the learning rate is an input of the graph.
+/// Hyperparameters with PyTorch's defaults. The learning rate is an input of the graph.
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::Adam;
   float momentum = 0.9F;  ///< Sgd
@@ -72,7 +72,7 @@ TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimize
 /// The training step of a model. Inputs "x" [batch, in_channels, size, size], or those of
 /// add_model_inputs, "target" (target_spec) and "learning_rate"; outputs "loss" and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
-/// The same for any batch; that of `options` does not count.
+/// The same for any batch. That of `options` does not count.
 TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);
 
 /// Inputs of add_model_inputs, output "logits". Parameters and running

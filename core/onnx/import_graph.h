@@ -17,7 +17,7 @@ namespace triptych::onnx {
 
 class ImportGraph final : public OpEmitter {
  public:
-  /// An input; `given` is its content in the run that the import is for, which shapes may follow.
+  /// An input. `given` is its content in the run that the import is for, which shapes may follow.
   ValueId add_input(const std::string& name, TensorSpec spec, TensorPtr given);
   ValueId add_constant(const std::string& name, TensorPtr value);
   ValueId add_state(const std::string& name, TensorPtr initial, StateRole role);

@@ -30,7 +30,7 @@ struct ImportOptions {
 struct ImportedNode {
   std::string name;
   std::string op;
-  /// Nodes [first, last) of the graph; none when it was computed at load.
+  /// Nodes [first, last) of the graph. None when it was computed at load.
   std::size_t first = 0, last = 0;
   std::string obstacle;  ///< why it is not supported. Empty: it is
 };

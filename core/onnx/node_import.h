@@ -45,14 +45,14 @@ class NodeImport {
   }
   /// Throws IoError when the input is left out.
   ValueId in(std::size_t input) const;
-  /// All of them; none may be left out.
+  /// All of them. None may be left out.
   std::vector<ValueId> all() const;
   const TensorSpec& spec(std::size_t input) const { return graph.spec(in(input)); }
   Shape shape(std::size_t input) const { return spec(input).shape; }
   std::int64_t rank(std::size_t input) const { return spec(input).shape.rank(); }
   DType dtype(std::size_t input) const { return spec(input).dtype; }
 
-  /// Attributes; the default where the node has none. Throw IoError for another type.
+  /// Attributes. The default where the node has none. Throw IoError for another type.
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
   bool flag(std::string_view name, bool otherwise = false);
   float number(std::string_view name, float otherwise);
@@ -90,7 +90,7 @@ class NodeImport {
   ValueId slice(ValueId x, std::int64_t axis, std::int64_t start, std::int64_t end,
                 std::int64_t step = 1) const;
   ValueId reshape(ValueId x, Dims dims) const { return f.reshape(x, Shape(std::move(dims))); }
-  /// The input in float32, in which Triptych computes; throws UnsupportedError for integers.
+  /// The input in float32, in which Triptych computes. Throws UnsupportedError for integers.
   ValueId f32(std::size_t input) const;
   /// `y` in the dtype of an input.
   ValueId like(std::size_t input, ValueId y) const { return cast(y, dtype(input)); }

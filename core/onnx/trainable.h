@@ -13,7 +13,7 @@
 namespace triptych::onnx {
 
 struct TrainableModel {
-  /// Ends at the file's first output; batch normalisation stands in its inference form, whatever
+  /// Ends at the file's first output. Batch normalisation stands in its inference form, whatever
   /// form the file had.
   Model model;
   /// Initialisers that are parameters or running statistics, in order of first use. The mean of a

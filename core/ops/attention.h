@@ -18,7 +18,7 @@ struct Attention : OpOf<Attention> {
   static constexpr std::string_view kSummary = "y = softmax(scale q k') v per batch entry and head";
   static constexpr int kMultiplicands[] = {0, 1, 2};
   bool is_causal = false;         ///< query i sees keys 0 to i only
-  std::int64_t q_num_heads = 0;   ///< with rank 3 only; with rank 4 0 or what the shape says
+  std::int64_t q_num_heads = 0;   ///< with rank 3 only. With rank 4 0 or what the shape says
   std::int64_t kv_num_heads = 0;  ///< likewise
   float scale = 0;                ///< 0: 1 / sqrt(D)
 

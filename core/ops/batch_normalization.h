@@ -8,7 +8,7 @@ namespace triptych {
 
 /// y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Inputs x: [N, C, ...], scale,
 /// bias, mean, var: [C]. Inference (training_mode 0): one output y. Training: mean and biased
-/// variance of the batch are used; outputs y, mean' = momentum mean + (1 - momentum) batch mean and
+/// variance of the batch are used. Outputs y, mean' = momentum mean + (1 - momentum) batch mean and
 /// var' likewise (both update their inputs in place), the batch mean and 1 / sqrt(batch var +
 /// epsilon) for the gradient. f32. Sums run in the stated tree (core/base/reduction.h), the plane
 /// of each image a row. With an activation it is composite.

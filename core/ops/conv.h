@@ -25,7 +25,7 @@ struct Conv : OpOf<Conv>, WindowAttributes {
     visitor("group", self.group);
     visitor("activation", self.activation);
   }
-  /// The geometry for these operand shapes; throws InvalidArgument when they do not fit.
+  /// The geometry for these operand shapes. Throws InvalidArgument when they do not fit.
   ConvGeometry geometry(const Shape& x, const Shape& w) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
@@ -39,7 +39,7 @@ struct Conv : OpOf<Conv>, WindowAttributes {
 
 /// dw[o, c, t] = sum over n, p of dy[n, o, p] x[n, c, p * stride - pad + t * dilation]: the
 /// gradient of Conv's weight, and with x and dy swapped of ConvTranspose's. Inputs x: [N, C, (H,)
-/// W] and dy: [N, O, (H',) W']; kernel_shape must be given. dw: [O, C / group, (kh,) kw]. f32.
+/// W] and dy: [N, O, (H',) W']. kernel_shape must be given. dw: [O, C / group, (kh,) kw]. f32.
 /// bf16-exact: k runs over image, row, column of dy.
 struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
   static constexpr std::string_view kName = "ConvWeightGradient";

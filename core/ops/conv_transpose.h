@@ -27,7 +27,7 @@ struct ConvTransposeAttributes : WindowAttributes {
 /// y[n, o, q] = bias[o] + sum over c of group(o) and taps t with q = p * stride - pad + t *
 /// dilation of x[n, c, p] w[c, o, t]. x: [N, C, (H,) W], w: [C, O / group, (kh,) kw], bias:
 /// optional [O]. f32. Output size: stride (in - 1) + output_padding + (kernel - 1) dilation + 1 -
-/// pads, or output_shape. bf16-exact: one fma chain per output; k runs over kernel row, kernel
+/// pads, or output_shape. bf16-exact: one fma chain per output. k runs over kernel row, kernel
 /// column, channel, over the taps t with q + pad - t * dilation a multiple of the stride. Where
 /// those meet no input they are part of the chain as zeros, as in Conv. The bias is added after it.
 struct ConvTranspose : OpOf<ConvTranspose>, ConvTransposeAttributes {

@@ -47,7 +47,7 @@ struct FusedElementwise : OpOf<FusedElementwise> {
 /// The chain as `steps` spells it.
 std::string to_string(std::span<const ChainStep> chain);
 
-/// The operator as a step, its operands still to be named; none when it cannot be part of a chain.
+/// The operator as a step, its operands still to be named. None when it cannot be part of a chain.
 std::optional<ChainStep> chain_step(const Op& op, Specs inputs);
 
 }  // namespace triptych

@@ -144,7 +144,7 @@ struct Classes {
   }
 };
 
-/// Checks scores, labels and reduction; returns the loss's shape.
+/// Checks scores, labels and reduction. Returns the loss's shape.
 Shape require_scores_and_labels(std::string_view op, Specs inputs, const std::string& reduction) {
   constexpr DType integers[] = {DType::I32, DType::I64};
   const auto& x = inputs[0].shape;

@@ -27,7 +27,7 @@ using OpPtr = std::shared_ptr<const Op>;
 using Specs = std::span<const TensorSpec>;
 using Values = std::span<const ValueId>;
 
-/// Appends nodes to a graph; what a gradient or an expansion may do. Implemented by Graph.
+/// Appends nodes to a graph. What a gradient or an expansion may do. Implemented by Graph.
 class OpEmitter {
  public:
   virtual ~OpEmitter() = default;
@@ -75,7 +75,7 @@ struct ErrorBound {
   double terms = 0;
   double ulps = 4;
   double absolute = 0;
-  int linear_in = -1;  ///< that input; -1: all
+  int linear_in = -1;  ///< that input. -1: all
 };
 /// Bound of an operator whose every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
@@ -107,7 +107,7 @@ class Op {
   /// One sentence with the formula, for the generated reference.
   virtual std::string_view summary() const = 0;
   virtual std::vector<Attribute> attributes() const = 0;
-  /// A copy with these attributes; throws InvalidArgument for unknown ones.
+  /// A copy with these attributes. Throws InvalidArgument for unknown ones.
   virtual OpPtr with_attributes(std::span<const Attribute> attributes) const = 0;
 
   /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] what is wrong".
@@ -115,7 +115,7 @@ class Op {
 
   /// True when it has a gradient, by a rule of its own or through its expansion.
   virtual bool differentiable() const { return composite(); }
-  /// Emits the gradient nodes; one id per input, invalid where there is none.
+  /// Emits the gradient nodes. One id per input, invalid where there is none.
   /// Only called when differentiable() and not composite().
   virtual std::vector<ValueId> gradient(const GradientContext& context) const;
 
@@ -124,12 +124,12 @@ class Op {
   /// the caller's to see.
   virtual std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const;
 
-  /// Floating-point operations; a fused multiply-add counts 2. Default: none.
+  /// Floating-point operations. A fused multiply-add counts 2. Default: none.
   virtual double flops(Specs inputs, Specs outputs) const;
   /// The flops, and the bytes of every operand once.
   Cost cost(Specs inputs, Specs outputs) const;
 
-  /// Dumb float64 loops; `outputs` come with their specs set and values sized.
+  /// Dumb float64 loops. `outputs` come with their specs set and values sized.
   virtual void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const = 0;
   virtual ErrorBound error_bound(Specs inputs) const;
 

@@ -27,7 +27,7 @@ struct SgdUpdate : OpOf<SgdUpdate> {
     visitor("weight_decay", self.weight_decay);
     visitor("nesterov", self.nesterov);
   }
-  /// Number of parameters for this many inputs; throws InvalidArgument when it does not divide.
+  /// Number of parameters for this many inputs. Throws InvalidArgument when it does not divide.
   int parameter_count(int input_count) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
   double flops(Specs inputs, Specs outputs) const override;

@@ -75,7 +75,7 @@ struct AveragePool : OpOf<AveragePool>, WindowAttributes {
 std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, std::int64_t row,
                                   std::int64_t column);
 
-/// dx of AveragePool from dy; `input_shape` is x's shape. f32.
+/// dx of AveragePool from dy. `input_shape` is x's shape. f32.
 struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
   static constexpr std::string_view kName = "AveragePoolGradient";
   static constexpr std::string_view kSummary =

@@ -12,7 +12,7 @@ enum class ReduceKind { Sum, Mean, Max, Min };
 std::span<const ReduceKind> all_reduce_kinds();
 
 /// y = reduction of x over `axes` (all axes when empty; negative ones count from the end). With
-/// keepdims the axes stay with size 1. f32; Sum, Max and Min also i32 and i64 (sums wrap). Sums run
+/// keepdims the axes stay with size 1. f32. Sum, Max and Min also i32 and i64 (sums wrap). Sums run
 /// in the stated tree (core/base/reduction.h): the reduced elements of one output, in row-major
 /// order, are one row. A Mean is that sum divided by the count. An empty reduction is 0 for Sum and
 /// refused otherwise.

@@ -52,7 +52,7 @@ struct Squeeze : OpOf<Squeeze> {
   bool view() const override { return true; }
 };
 
-/// y = x with axes of size 1 inserted; `axes` count in the output.
+/// y = x with axes of size 1 inserted. `axes` count in the output.
 struct Unsqueeze : OpOf<Unsqueeze> {
   static constexpr std::string_view kName = "Unsqueeze";
   static constexpr std::string_view kSummary = "y = x with axes of size 1 inserted";

@@ -213,7 +213,7 @@ TRIPTYCH_ALWAYS_INLINE float running_average(float old, float batch, float momen
   return canonical(std::fma(momentum, old, (1.0F - momentum) * batch));
 }
 
-/// dx of BatchNormalization; `factor` as in normalize, the means over the channel's elements.
+/// dx of BatchNormalization. `factor` as in normalize, the means over the channel's elements.
 TRIPTYCH_ALWAYS_INLINE float normalize_gradient(float xhat, float dy, float mean_dy,
                                                 float mean_dy_xhat, float factor) {
   return canonical(factor * std::fma(-xhat, mean_dy_xhat, dy - mean_dy));
@@ -242,7 +242,7 @@ TRIPTYCH_ALWAYS_INLINE float cross_entropy(float x, float largest, float sum) {
   return canonical((largest - x) + exact::log(sum));
 }
 
-/// dx of one element of probability p; `scale` = dloss / count, 0 where the label does not count.
+/// dx of one element of probability p. `scale` = dloss / count, 0 where the label does not count.
 TRIPTYCH_ALWAYS_INLINE float cross_entropy_gradient(float p, bool is_label, float scale) {
   return canonical(select(is_label, scale * (p - 1.0F), select(scale == 0, 0, scale * p)));
 }

@@ -15,7 +15,7 @@ std::vector<Sharding> channel_shardings(Specs inputs, Specs outputs);
 /// The operator is linear in its only input: what it makes of a term of a sum is a term.
 Sharding linear_sharding();
 
-/// Axes of y = a b; -1 for rows where a and y have none that may be cut.
+/// Axes of y = a b. -1 for rows where a and y have none that may be cut.
 struct ProductAxes {
   std::int64_t a_rows, a_sum, b_columns, b_sum, y_rows, y_columns;
 };

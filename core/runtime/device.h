@@ -24,7 +24,7 @@ struct DeviceInfo {
   DeviceFacts facts;
 };
 
-/// Wishes of the caller; a backend refuses options that it does not know.
+/// Wishes of the caller. A backend refuses options that it does not know.
 struct DeviceOptions {
   int index = 0;
   int threads = 0;                           ///< 0: as many as the machine has
@@ -50,7 +50,7 @@ class Stream {
 struct LevelBandwidth {
   std::string level;             ///< "L1", "L2", "memory"
   double capacity_bytes = 0;     ///< 0: not known
-  double array_bytes = 0;        ///< that all arrays had together; 0: nothing was run
+  double array_bytes = 0;        ///< that all arrays had together. 0: nothing was run
   double copy_bytes_per_s = 0;   ///< of b[i] = a[i], reads and writes counted
   double triad_bytes_per_s = 0;  ///< of a[i] = b[i] + s c[i], reads and writes counted
   TimeKind kind = TimeKind::Measured;
@@ -92,7 +92,7 @@ class Device {
   /// that waits for nothing (measured). 0: it has no such loop.
   virtual double measure_peak(Contract) const { return 0; }
   /// The bandwidth of each level of its memory, the nearest first, float32 arrays: just measured on
-  /// a real device (about two seconds), from its description on a simulated one; empty: it cannot
+  /// a real device (about two seconds), from its description on a simulated one. Empty: it cannot
   /// tell.
   virtual std::vector<LevelBandwidth> level_bandwidths() const { return {}; }
 
@@ -119,7 +119,7 @@ struct Availability {
 struct BackendLibrary {
   std::string name;
   std::string purpose;  ///< "matrix products"
-  std::string version;  ///< of the one that this build has; empty: none
+  std::string version;  ///< of the one that this build has. Empty: none
   std::string reason;   ///< why it has none
   std::string remedy;   ///< what would add it
 };
@@ -130,9 +130,9 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;  ///< "cpu", "cuda", "systolic"
   /// The backend of the processor that drives this one and runs the nodes it has no kernel for, as
-  /// part of the same machine; empty: none.
+  /// part of the same machine. Empty: none.
   virtual std::string_view host() const { return {}; }
-  /// The backend whose kernels it runs in that machine's place; empty: none. Times of such a
+  /// The backend whose kernels it runs in that machine's place. Empty: none. Times of such a
   /// stand-in say nothing of the machine, but it may count ("emulation": "counted") or check
   /// ("checked") what the kernels do.
   virtual std::string_view emulates() const { return {}; }

@@ -36,7 +36,7 @@ class IndexWatch {
     NodeId node;
     std::int64_t size;
   };
-  /// The readers of one device; words[i] is that of readers[i].
+  /// The readers of one device. words[i] is that of readers[i].
   struct Words {
     Device* device;
     std::vector<Reader> readers;

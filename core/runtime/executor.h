@@ -47,8 +47,8 @@ class Executor {
   /// each when it has run.
   std::vector<StepProfile> run_profiled(
       const std::function<void(const StepProfile&)>& on_step = {});
-  /// Runs step by step and stops after the first whose floating-point outputs are not all finite;
-  /// returns its node, or nothing when all are. Non-finite inputs and states are not looked at.
+  /// Runs step by step and stops after the first whose floating-point outputs are not all finite.
+  /// Returns its node, or nothing when all are. Non-finite inputs and states are not looked at.
   std::optional<NodeId> run_until_not_finite();
   /// Host copy of a marked output (or, with keep_values, of any value by its name) after a run.
   Tensor output(std::string_view name) const;

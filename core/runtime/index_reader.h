@@ -22,7 +22,7 @@ class IndexReader {
   IndexReader& operator=(const IndexReader&) = delete;
   virtual ~IndexReader() = default;
 
-  /// Size of the axis; 0: the indices were checked.
+  /// Size of the axis. 0: the indices were checked.
   std::int64_t unchecked_size() const { return known_ ? 0 : geometry_.size; }
   /// Device memory of one word, 0 before the run. Without one nothing is reported.
   void report_to(std::uint64_t* word) { report_ = word; }

@@ -113,7 +113,7 @@ enum class KernelRole {
 struct LevelTraffic {
   std::string_view level;  ///< "L1", "L2", "memory"
   double bytes = 0;
-  double read_bytes = 0;  ///< of them, those that come up; 0: not told apart
+  double read_bytes = 0;  ///< of them, those that come up. 0: not told apart
 };
 
 /// How large a kernel's rounding errors may be, within the operator's bound (ErrorBound).

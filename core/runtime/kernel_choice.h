@@ -20,7 +20,7 @@ struct KernelChoice {
   std::string reason;
 };
 
-/// Chooses among kernels that accept a node; `candidates` are in the table's order, at least one.
+/// Chooses among kernels that accept a node. `candidates` are in the table's order, at least one.
 class KernelChooser {
  public:
   virtual ~KernelChooser() = default;

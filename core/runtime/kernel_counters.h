@@ -29,7 +29,7 @@ struct AccessCounters {
   std::uint64_t requests = 0;
   std::uint64_t lanes = 0;         ///< active, in all requests
   std::uint64_t useful_bytes = 0;  ///< that the lanes asked for
-  /// Global: of those, the different ones of each request; two lanes may ask for the same.
+  /// Global: of those, the different ones of each request. Two lanes may ask for the same.
   std::uint64_t distinct_bytes = 0;
   std::uint64_t sectors = 0;  ///< global: distinct 32-byte sectors, of all requests
   /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each,

@@ -80,7 +80,7 @@ class ConcatFinder {
     });
   }
 
-  /// The places of the inputs in the output; nothing when they are not aligned slabs at one
+  /// The places of the inputs in the output. Nothing when they are not aligned slabs at one
   /// distance along dimension 0.
   std::optional<ConcatParts> layout(const Node& concat, std::int64_t concat_axis) const {
     const auto whole = concat.outputs[0];

@@ -32,7 +32,7 @@ using ConcatParts = std::unordered_map<ValueId, ConcatPart>;
 ConcatParts find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
                                   const PlacementOptions& options);
 
-/// Fills `locations`, `arena_bytes`, `state_bytes` and `constant_bytes`; everything that
+/// Fills `locations`, `arena_bytes`, `state_bytes` and `constant_bytes`. Everything that
 /// plan_crossings needs and fills must be set, and kernels prepared. `parts` are the values that
 /// concats in place own.
 void plan_memory(Plan& plan, const ConcatParts& parts);

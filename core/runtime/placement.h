@@ -47,7 +47,7 @@ struct PlacementOptions {
   /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
   /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
   std::size_t host = 0;
-  /// Runs the collective nodes; nullptr: a graph with such a node is refused.
+  /// Runs the collective nodes. nullptr: a graph with such a node is refused.
   CollectiveRunner* collectives = nullptr;
 };
 
@@ -72,7 +72,7 @@ class NodeQuery {
 
 /// Where one node runs and why.
 struct NodePlacement {
-  std::size_t device = 0;               ///< index into the devices asked; 0 is the preferred one
+  std::size_t device = 0;               ///< index into the devices asked. 0 is the preferred one
   const KernelEntry* kernel = nullptr;  ///< nullptr: a view, nothing runs
   std::string choice;                   ///< why it was taken among several; may be empty
   std::vector<Refusal> refusals;        ///< on the devices and kernels tried before

@@ -129,7 +129,7 @@ class CrossingPlanner {
   std::set<std::pair<std::size_t, ValueId>> present_;
 };
 
-/// Fills `homes` and each step's `crossings` and `write_backs`; graph, devices and the steps'
+/// Fills `homes` and each step's `crossings` and `write_backs`. Graph, devices and the steps'
 /// nodes, devices and kernels must be set. A value is copied once to each device that reads it.
 /// States live on device 0, and another device's update of one is copied back at once. Inputs and
 /// constants never cross: they are given to every device that reads them.

@@ -68,7 +68,7 @@ struct Plan {
   Graph graph;
   std::vector<Device*> devices;
   std::vector<Step> steps;
-  /// [device][value]; empty where the value is not on that device. Inputs and constants are on
+  /// [device][value]. Empty where the value is not on that device. Inputs and constants are on
   /// every device that reads them.
   std::vector<std::vector<std::optional<Location>>> locations;
   std::vector<std::size_t> homes;           ///< [value]: the device where the host reads it

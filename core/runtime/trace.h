@@ -34,7 +34,7 @@ struct TracedRun {
   const Plan* plan = nullptr;
   std::vector<StepProfile> profile;
   std::vector<TraceLane> lanes;
-  /// One for each step of the profile; none: each step is shown where it ran on its device's clock.
+  /// One for each step of the profile. None: each step is shown where it ran on its device's clock.
   std::vector<TraceSpan> spans;
   double start_s = 0;  ///< of the run, on the timeline
 };

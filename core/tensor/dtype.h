@@ -22,7 +22,7 @@ std::size_t dtype_size(DType dtype);
 /// Lower-case name, as printed and as accepted: "f32", "bf16", ..., "bool".
 std::string_view to_string(DType dtype);
 
-/// The dtype of that name; throws InvalidArgument listing the names.
+/// The dtype of that name. Throws InvalidArgument listing the names.
 DType dtype_from_string(std::string_view name);
 
 constexpr bool is_floating(DType dtype) {

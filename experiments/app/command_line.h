@@ -26,7 +26,7 @@ namespace triptych::app {
 /// Condition on the text of an option.
 struct Validator {
   std::string description;  ///< in the help, after the option's type
-  /// Says what is wrong with a text; empty: nothing.
+  /// Says what is wrong with a text. Empty: nothing.
   std::function<std::string(const std::string&)> problem;
   bool of_numbers = false;  ///< of a text that is a list of numbers
 };
@@ -87,7 +87,7 @@ struct KnownOption {
 /// An option on the command line that was read.
 struct GivenOption {
   std::string name;                 ///< with its dashes
-  std::optional<std::string> text;  ///< of its value; a flag has none
+  std::optional<std::string> text;  ///< of its value. A flag has none
 };
 
 /// A command, or the program itself with the commands below it. Variables must live as long as the
@@ -128,7 +128,7 @@ class Command {
   void add_flag(const std::string& name);
   /// One that was added before.
   Option option(const std::string& name) const;
-  /// Options from here on stand under this heading of the help; empty: under the usual one.
+  /// Options from here on stand under this heading of the help. Empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
   /// Option::not_with for each of `refused` that the command has.
@@ -184,7 +184,7 @@ class CommandLine : public Command {
   /// help or the version instead when they ask for it, or are none. False, with a message on the
   /// standard error, when they are wrong.
   bool run(int argc, char** argv);
-  /// Reads arguments alone; throws InvalidArgument when they are wrong.
+  /// Reads arguments alone. Throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
   /// Message of run() about wrong arguments. Empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);

@@ -35,7 +35,7 @@ void print_lines(const std::vector<CountedRun>& runs);
 /// did. Nothing for kernels that are not watched so.
 void print_passes(const std::vector<CountedRun>& runs);
 
-/// A line of a kernel's source, without the blanks before it; empty where it is not at hand.
+/// A line of a kernel's source, without the blanks before it. Empty where it is not at hand.
 std::string line_of_source(const std::string& file, unsigned line);
 
 }  // namespace triptych::app

@@ -116,7 +116,7 @@ int run(int argc, char** argv) {
   return context.exit_code;
 }
 
-/// The rank whose death or silence is the error; -1: none's.
+/// The rank whose death or silence is the error. -1: none's.
 int lost_rank_of(const std::exception& error) {
   using enum parallel::Cause;
   const auto* fault = dynamic_cast<const parallel::FaultError*>(&error);

@@ -15,11 +15,11 @@ namespace triptych::conformance {
 /// The inputs of the case, filled by its rules from `seed`.
 std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
 
-/// A graph with the case's operator as its only node; every output is marked "y0", "y1", ...
-/// Inputs are named "x0", "x1", .... Rules decide which are states and constants.
+/// A graph with the case's operator as its only node. Every output is marked "y0", "y1", ... Inputs
+/// are named "x0", "x1", .... Rules decide which are states and constants.
 Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 
-/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one; by the
+/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one. By the
 /// kernel of that name when it is given. Throws UnsupportedError when no kernel, or not that one,
 /// accepts.
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
@@ -34,7 +34,7 @@ std::vector<const KernelEntry*> accepting_kernels(const OpCase& test,
 
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
 
-/// The float64 outputs; under the bf16 contracts the multiplicands are rounded first.
+/// The float64 outputs. Under the bf16 contracts the multiplicands are rounded first.
 std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inputs,
                                         Contract contract);
 

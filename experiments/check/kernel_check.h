@@ -15,13 +15,13 @@ namespace triptych::check {
 /// Cases to check, and where.
 struct CheckRequest {
   std::string backend = "cuda-emulated";
-  std::string kernels;  ///< a comma list; empty: all
-  std::string op;       ///< kernels of it alone; empty: of all
+  std::string kernels;  ///< a comma list. Empty: all
+  std::string op;       ///< kernels of it alone. Empty: of all
   Contract contract = Contract::F32;
   int threads = 0;
 };
 
-/// Error at one place, or of one result; the cases in which it occurs are counted.
+/// Error at one place, or of one result. The cases in which it occurs are counted.
 struct KernelFinding {
   std::string kind;
   std::string case_name;  ///< the first

@@ -30,7 +30,7 @@ struct Listener {
 std::vector<Column> columns_of(std::vector<MachineRequest> requests);
 
 /// The experiment on one machine after another. One that cannot run it, or fails at it, counts as
-/// absent, so that what the others gave is kept; throws the first error when all fail. Ends after a
+/// absent, so that what the others gave is kept. Throws the first error when all fail. Ends after a
 /// step when `interrupted`.
 void run_all(Comparison& all, const Listener& listener, const std::atomic<bool>& interrupted);
 

@@ -29,7 +29,7 @@ struct StepAnatomy {
   double model_flops = 0;     ///< what the step takes with nothing recomputed
   /// By how much the device's counters grew in one step (Device::counters).
   std::map<std::string, double> counters;
-  /// Time of the step on a simulated machine's host (modelled); 0: none.
+  /// Time of the step on a simulated machine's host (modelled). 0: none.
   double host_seconds = 0;
   DeviceFacts facts;  ///< of the device
 };

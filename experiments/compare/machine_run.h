@@ -46,9 +46,9 @@ struct Timing {
   double seconds = 0;
   TimeKind kind = TimeKind::Measured;
   std::string source;
-  std::vector<double> samples;  ///< whose median it is; empty: it was taken once
+  std::vector<double> samples;  ///< whose median it is. Empty: it was taken once
 
-  /// " (3.61 ms to 4.20 ms)", the least and the most; empty where all are the same.
+  /// " (3.61 ms to 4.20 ms)", the least and the most. Empty where all are the same.
   std::string spread() const;
 };
 

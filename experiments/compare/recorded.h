@@ -20,7 +20,7 @@ struct RecordedSession {
   std::vector<RecordedFigure> figures;
 };
 
-/// The sessions in gpu-*.json of `folder` that found a GPU, the newest first; none when the folder
+/// The sessions in gpu-*.json of `folder` that found a GPU, the newest first. None when the folder
 /// does not exist. Throws IoError naming a file that is not of that form.
 std::vector<RecordedSession> load_recorded(const std::filesystem::path& folder);
 

@@ -16,7 +16,7 @@ namespace triptych::compare {
 /// The first value of the first step that differs between two machines.
 struct Difference {
   std::string first, second;  ///< labels of the machines
-  std::int64_t step = -1;     ///< from 0; -1: a second run found none
+  std::int64_t step = -1;     ///< from 0. -1: a second run found none
   std::string node;           ///< empty: none
   std::size_t output = 0;     ///< of the node
   std::int64_t element = 0;   ///< the first that differs, row-major
@@ -71,7 +71,7 @@ struct Comparison {
 
 Json to_json(const Comparison& comparison);
 
-/// The baseline's time over the machine's; nothing where either says nothing.
+/// The baseline's time over the machine's. Nothing where either says nothing.
 std::optional<double> speedup_of(const Comparison& comparison, const MachineResult& result);
 
 }  // namespace triptych::compare

@@ -30,8 +30,8 @@ struct Reuse {
   double macs = 0;               ///< that the reads belong to
   double covers = 0;             ///< share of the step's multiply-adds that they are
   double images = 1;             ///< of the batch that was looked at
-  double executed_macs = 0;      ///< of them, those in the padding included; 0: not known
-  double lanes = 0;              ///< multiply-adds of one instruction; 0: none is fetched for them
+  double executed_macs = 0;      ///< of them, those in the padding included. 0: not known
+  double lanes = 0;              ///< multiply-adds of one instruction. 0: none is fetched for them
   bool half = false;             ///< operands of 16 bits are multiplied
 };
 

@@ -25,7 +25,7 @@ constexpr std::byte kUndefined{0xFF};  // a float of these is no number
                                     number, text, parameter.type, why));
 }
 
-/// The numbers of an array that a pointer like this leads to; nothing: no array here has them.
+/// The numbers of an array that a pointer like this leads to. Nothing: no array here has them.
 std::optional<DType> dtype_behind(const Parameter& parameter) {
   const auto bytes = parameter.element_bytes;
   switch (parameter.element) {
@@ -83,7 +83,7 @@ struct NewArray {
   std::string fill;  ///< behind "="
 };
 
-/// "f32:64x64=0"; nothing: the text has another form.
+/// "f32:64x64=0". Nothing: the text has another form.
 std::optional<NewArray> new_array_in(const std::string& text) {
   const auto colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;

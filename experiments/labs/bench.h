@@ -27,7 +27,7 @@ class Bench {
  public:
   Bench();
 
-  /// Writes a file of the commands' folder; `name` may have folders in it.
+  /// Writes a file of the commands' folder. `name` may have folders in it.
   void put(const std::string& name, std::string_view content);
   void put(const std::string& name, const Tensor& tensor);  ///< as .npy
   /// Takes a file away, if it is there.

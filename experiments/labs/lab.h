@@ -34,7 +34,7 @@ struct Explanation {
 
 struct Lab {
   int number = 0;
-  int version = 1;  ///< of the handout; grows when it changes what is asked
+  int version = 1;  ///< of the handout. Grows when it changes what is asked
   std::string_view slug, title, question;
   /// Tries the submission on the bench and adds the exact items.
   void (*grade)(const Submission& submission, Bench& bench, Report& report) = nullptr;

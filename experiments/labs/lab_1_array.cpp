@@ -244,7 +244,7 @@ std::string too_slow(const Product& product, const Log& log, int allowed, const 
                      product.said(), log.cycles() - 1, log.cycles(), formula, allowed);
 }
 
-/// The first problem of any product; one that is not complete is a problem.
+/// The first problem of any product. One that is not complete is a problem.
 template <class Judge>
 std::string first_problem(const std::vector<Product>& cases, const std::vector<Log>& logs,
                           const Judge& judge) {

@@ -59,7 +59,7 @@ std::string memory_text(const std::vector<Number>& numbers, std::uint32_t mask) 
   return text;
 }
 
-/// The stages that latency.txt states; 0: it states none.
+/// The stages that latency.txt states. 0: it states none.
 int latency_of(const Submission& submission) {
   if (!submission.has("latency.txt")) return 0;
   int latency = 0;

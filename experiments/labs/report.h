@@ -40,7 +40,7 @@ struct Report {
   std::string printed;              ///< first lines of what the student's own code printed
   bool interrupted = false;         ///< a signal stopped the check
 
-  /// Adds an item; what it says becomes valid UTF-8 of a length that a person can read.
+  /// Adds an item. What it says becomes valid UTF-8 of a length that a person can read.
   void add(Item item);
   /// All points when `problem` is empty. Else none, and it is said.
   void exact(const std::string& id, int points, const std::string& problem);

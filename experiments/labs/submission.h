@@ -1,5 +1,5 @@
 // The folder of a student: what was handed out, with what the student has made of it.
-//   answers.json     {"predictions": {name: value}, "explanations": {name: value}}; null: none yet
+//   answers.json {"predictions": {name: value}, "explanations": {name: value}}. Null: none yet
 //   .lab.json which lab and version it is. When which predictions were committed, and their
 //                    hash, which decides. When a check first showed what they are about
 // SPDX-License-Identifier: Apache-2.0

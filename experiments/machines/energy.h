@@ -21,7 +21,7 @@ struct EnergyEvent {
 /// "Horowitz, ISSCC 2014, 45 nm".
 std::string_view energy_table_name();
 std::span<const EnergyEvent> energy_table();
-/// The line of that name; throws InvalidArgument with the names that exist.
+/// The line of that name. Throws InvalidArgument with the names that exist.
 const EnergyEvent& energy_of(std::string_view name);
 
 /// Bytes that one access to a memory of the table moves.

@@ -12,7 +12,7 @@
 namespace triptych::machines {
 namespace {
 
-/// The better of copy and triad; 0: neither is known.
+/// The better of copy and triad. 0: neither is known.
 double rate_of(const MemoryLevel& level) {
   return std::max(level.copy ? level.copy->value : 0, level.triad ? level.triad->value : 0);
 }

@@ -16,9 +16,9 @@ struct Assumptions {
   std::string format = "f32";     ///< whose peak products and convolutions have
   double product_fraction = 0.6;  ///< of the roofline that products and convolutions reach
   double other_fraction = 0.75;   ///< likewise all other operators
-  double launch_s = 8e-6;         ///< of a kernel on a GPU; the others start theirs for nothing
+  double launch_s = 8e-6;         ///< of a kernel on a GPU. The others start theirs for nothing
   int ranks = 1;                  ///< that share the machine: each has so many-th part of its rates
-  int busy = 0;                   ///< of them at work at once; 0: all
+  int busy = 0;                   ///< of them at work at once. 0: all
 };
 
 /// The format in which products of a contract are computed, as peaks are named.
@@ -38,7 +38,7 @@ class NodeTimes {
   /// table has the fraction of the operator's others, and those of no measured operator the assumed
   /// one.
   Duration time(const Op& op, std::string_view kernel, const Cost& cost) const;
-  /// Time of one step; 0 where it runs nothing.
+  /// Time of one step. 0 where it runs nothing.
   Duration time(const Plan& plan, const Step& step) const;
   /// The sum over all steps: they run one after another.
   Duration time(const Plan& plan) const;

@@ -17,15 +17,15 @@ namespace triptych::measure {
 
 using training::DeviceSet;
 
-/// The host's share of a plan (DeviceSet::host_share); null where the machine has none.
+/// The host's share of a plan (DeviceSet::host_share). Null where the machine has none.
 page::Json host_json(const std::optional<training::HostShare>& share);
 
-/// "host: cpu; ..." on `out`; nothing where the machine has none.
+/// "host: cpu; ..." on `out`. Nothing where the machine has none.
 void print_host(const DeviceSet& machine, const Plan& plan);
 
 /// Counters of one node in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
 /// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;
-/// "padding", unused slots of transposed streams; each cause to stall. The shares add up to 1. Part
+/// "padding", unused slots of transposed streams. Each cause to stall. The shares add up to 1. Part
 /// of the used ones is useful: products of the operands alone.
 struct ArrayUse {
   std::string node;

@@ -15,7 +15,7 @@ namespace triptych::measure {
 /// where neither says anything: a device that emulates another.
 std::vector<LevelBandwidth> measure_bandwidths(Device& device);
 
-/// The better of the two; 0: neither is known.
+/// The better of the two. 0: neither is known.
 double best_of(const LevelBandwidth& level);
 
 }  // namespace triptych::measure

@@ -18,7 +18,7 @@ namespace triptych::measure {
 /// Options of `bench conv --backends`, beside the convolution.
 struct SweepOptions {
   std::string layer;            ///< "MODEL:NODE", which the shape was taken from; may be empty
-  std::string backends;         ///< a comma list; the first is what the others are compared with
+  std::string backends;         ///< a comma list. The first is what the others are compared with
   std::string link = "tpu-v1";  ///< to a simulated machine, see host_link
 };
 
@@ -31,7 +31,7 @@ struct Transfers {
 struct SweepPoint {
   std::int64_t batch = 1;
   std::string kernel;
-  std::string simulated_by;   ///< "twin", "rtl" or "both"; empty where nothing is simulated
+  std::string simulated_by;   ///< "twin", "rtl" or "both". Empty where nothing is simulated
   bool twin_instead = false;  ///< too large for the RTL that was asked for
   Statistics time;            ///< of the computation alone
   TimeKind kind = TimeKind::Measured;

@@ -8,7 +8,7 @@
 
 namespace triptych::measure {
 
-/// Version of the JSON documents; grows when a field changes its meaning or goes away.
+/// Version of the JSON documents. Grows when a field changes its meaning or goes away.
 inline constexpr int kJsonSchema = 1;
 
 /// Commit, versions of the compiler and the libraries, processor, threads, operating system.

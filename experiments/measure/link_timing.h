@@ -19,7 +19,7 @@ struct TransferSample {
   double bytes = 0, seconds = 0;
 };
 
-/// seconds = alpha + bytes * s_per_byte with the least squared relative error; through the origin
+/// seconds = alpha + bytes * s_per_byte with the least squared relative error. Through the origin
 /// where that is asked for or all samples are of one size.
 struct TransferLine {
   double alpha_s = 0, s_per_byte = 0;

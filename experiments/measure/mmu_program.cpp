@@ -138,7 +138,7 @@ std::string with_lines(const ProgramRequest& request, const std::string& message
   return fmt::format("{}: {}", head, text);
 }
 
-/// Calls it; what the systolic room throws leaves as an Error that names lines.
+/// Calls it. What the systolic room throws leaves as an Error that names lines.
 template <class Call>
 auto with_errors(const ProgramRequest& request, Call call) {
   try {

@@ -16,7 +16,7 @@
 
 namespace triptych::measure {
 
-/// A .npy file of one array of the program; without a name of the only one there is.
+/// A .npy file of one array of the program. Without a name of the only one there is.
 struct ArrayFile {
   std::string array;
   std::filesystem::path file;
@@ -30,8 +30,8 @@ struct ProgramRequest {
   mmu::MachineConfig machine;
   mmu::Simulation simulation = mmu::Simulation::Twin;
   std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of what the twin takes
-  std::string waves;                        ///< FST file of the RTL; empty: none
-  std::string waves_name;                   ///< path in its save file; empty: the same
+  std::string waves;                        ///< FST file of the RTL. Empty: none
+  std::string waves_name;                   ///< path in its save file. Empty: the same
   PeRecorder* pes = nullptr;                ///< to be told of every multiply-add, on the twin
 };
 

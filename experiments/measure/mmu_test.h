@@ -12,7 +12,7 @@ namespace triptych::measure {
 struct ProgramTest {
   bool passed = false;
   std::uint64_t cycles = 0;  ///< 0: it did not come to its end
-  std::string said;          ///< what is not as it should be; empty: nothing
+  std::string said;          ///< what is not as it should be. Empty: nothing
 };
 
 /// The first value, else the first counter, that the text expects otherwise than the run gave it.

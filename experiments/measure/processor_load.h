@@ -8,7 +8,7 @@
 
 namespace triptych::measure {
 
-/// Shares of the time of all processors; they add up to 1.
+/// Shares of the time of all processors. They add up to 1.
 struct ProcessorShares {
   double own = 0;     ///< this process and its children
   double others = 0;  ///< other programs, and what a hypervisor took
@@ -20,7 +20,7 @@ struct ProcessorShares {
 std::optional<ProcessorShares> shares_between(std::string_view before, std::string_view after,
                                               double own_s, double ticks_per_s);
 
-/// A warning for times measured then; empty where the processors were free.
+/// A warning for times measured then. Empty where the processors were free.
 std::string busy_note(const std::optional<ProcessorShares>& shares);
 
 /// Watches the processors from its construction on.

@@ -17,7 +17,7 @@ std::string escape(std::string_view text);
 /// "–" for a value that is not finite. Numbers and units are joined by a no-break space.
 std::string format_quantity(double value, std::string_view unit);
 
-/// `digits` significant digits, no exponent from 1e-6 up to 1e12; zeros at the end stay.
+/// `digits` significant digits, no exponent from 1e-6 up to 1e12. Zeros at the end stay.
 std::string format_digits(double value, int digits);
 
 /// Shortest text that reads back as the same double.

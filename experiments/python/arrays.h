@@ -30,7 +30,7 @@ struct ArrayView {
 ArrayView view_array(const pybind11::handle& object, std::string_view name);
 
 /// A NumPy array that owns the tensor's memory, without a copy. bf16 has the dtype of the package
-/// ml_dtypes; throws UnsupportedError where that is not installed.
+/// ml_dtypes. Throws UnsupportedError where that is not installed.
 pybind11::array to_array(Tensor tensor);
 
 /// A dtype from its name ("f32"), a NumPy dtype, or what NumPy makes one of (np.float32).

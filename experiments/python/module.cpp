@@ -68,7 +68,7 @@ const char* name_of_policy(training::ResumePolicy policy) {
                                  : "refused";
 }
 
-/// "1..65536", ">0..1"; empty: no limits.
+/// "1..65536", ">0..1". Empty: no limits.
 std::string range_of(const training::Limits& limits) {
   if (const auto* whole = std::get_if<training::WholeLimits>(&limits))
     return fmt::format("{}..{}", whole->low, whole->high);

@@ -1,4 +1,4 @@
-// Parts of the module `triptych._triptych`; each adds its names.
+// Parts of the module `triptych._triptych`. Each adds its names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -48,7 +48,7 @@ struct Claim {
 /// All of them, in the order of the page.
 std::span<const Claim> claims();
 
-/// Those with these ids, in the order of the page; all without any. Throws InvalidArgument listing
+/// Those with these ids, in the order of the page. All without any. Throws InvalidArgument listing
 /// the ids.
 std::vector<const Claim*> find_claims(std::span<const std::string> ids);
 

@@ -25,8 +25,8 @@ double epoch_seconds(const EpochModel& model, double step_ratio, int micro_batch
 /// states neither image size, batch, data set, optimiser nor split, nor what its epoch includes.
 inline constexpr double kSurveySingle = 24.76, kSurveyData = 18.976, kSurveyModel = 23.7;
 
-/// The survey's seconds of one rank, and on two ranks of data parallelism and any split by layers;
-/// nothing for other strategies and numbers of ranks.
+/// The survey's seconds of one rank, and on two ranks of data parallelism and any split by layers.
+/// Nothing for other strategies and numbers of ranks.
 std::optional<double> survey_seconds(const parallel::Strategy& strategy, int ranks);
 
 /// A fit, not a measurement: with 13.2 s of the epoch that do not scale (loading, augmentation,

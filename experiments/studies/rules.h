@@ -46,7 +46,7 @@ ClaimVerdict judge_growth(std::span<const double> speedups);
 ClaimVerdict judge_reuse(double array, double least_other);
 
 /// Utilisation of a small and a large square product, and of products of one shape each with as
-/// many multiply-adds. Small above 0.75: wrong; small below 0.25, large above 0.75 and equal work
+/// many multiply-adds. Small above 0.75: wrong. Small below 0.25, large above 0.75 and equal work
 /// that differs by at most 1.5 times: holds here; else under conditions.
 ClaimVerdict judge_utilisation(double small, double large, std::span<const double> equal_work);
 
@@ -63,7 +63,7 @@ ClaimVerdict judge_cpu_parallelism(double speedup);
 struct Counted {
   double bytes = 0, formula = 0;
 };
-/// Less traffic, both as the formulas say to 10 %: holds here; less, but not as they say: under
+/// Less traffic, both as the formulas say to 10 %: holds here. Less, but not as they say: under
 /// conditions; else wrong.
 ClaimVerdict judge_attention(const Counted& flash, const Counted& materialised);
 
@@ -77,7 +77,7 @@ ClaimVerdict judge_ring(std::span<const LinkBytes> rows, double buffer_bytes);
 
 /// Seconds of communication per step and the largest difference of a weight from that of
 /// synchronous training: averaging every few steps, and every step. Faster, and different in the
-/// first case alone: under conditions; faster and different in both: holds here; else wrong.
+/// first case alone: under conditions. Faster and different in both: holds here; else wrong.
 struct Averaging {
   double synchronous_s = 0, averaged_s = 0;
   double difference = 0, difference_every_step = 0;

@@ -28,9 +28,9 @@ struct StrategyWork {
 struct StrategyRow {
   parallel::Strategy strategy;  ///< of several ranks
   int ranks = 1;
-  int threads = 0;  ///< of each rank; 0: it is no machine of threads
+  int threads = 0;  ///< of each rank. 0: it is no machine of threads
   int micro_batches = 1;
-  measure::Statistics epoch;         ///< measured; no samples: nothing was
+  measure::Statistics epoch;         ///< measured. No samples: nothing was
   double communication_s = 0;        ///< of an epoch, rank 0's, waiting included
   std::optional<Duration> modelled;  ///< epoch
   double modelled_communication_s = 0;

@@ -82,25 +82,25 @@ struct ParallelConfig {
   double link_bytes_per_s = 45e9;
   parallel::Strategy strategy;
   ReductionOrder order = ReductionOrder::RankOrdered;
-  int shards = 0;         ///< of the batch, with ShardTree; 0: one per rank
+  int shards = 0;         ///< of the batch, with ShardTree. 0: one per rank
   bool overlap = false;   ///< collectives go on beside the computation
   double timeout_s = 30;  ///< how long a rank may keep the others waiting
 };
 
 struct ExecutionConfig {
   std::string backend = "cpu";
-  std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
+  std::string fallback;  ///< backend for nodes that `backend` cannot run. Empty: none
   int device = 0;        ///< which of the backend's
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
-  std::string machine;  ///< of a simulated backend: which one; empty: its default
-  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
+  std::string machine;  ///< of a simulated backend: which one. Empty: its default
+  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend. Nothing: its default
   std::string tiling = {};  ///< of a systolic array: sizes that its lowering is to take
   std::string kernel;       ///< own, library or a kernel's name: PlacementOptions::forced
   Selection choice = Selection::ByDevice;
   bool winograd = true;  ///< PlacementOptions::transformed
   bool graph = true;     ///< of a GPU: false launches each kernel by itself
-  /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
+  /// Mode of a backend that emulates another: plain, counted or checked. Empty: its default.
   std::string emulation = {};
   /// Times by which kernels were chosen before, by measurement_key: they come before the cache's.
   std::map<std::string, std::string> kernel_times = {};
@@ -139,7 +139,7 @@ struct HostShare {
   double bytes = 0;        ///< of all operands and results
   double lanes = 0;        ///< of the vector unit that prices the operations
   double clock_mhz = 0;    ///< of that unit
-  double bytes_per_s = 0;  ///< of the machine's DRAM; 0: unlimited
+  double bytes_per_s = 0;  ///< of the machine's DRAM. 0: unlimited
   Duration time;           ///< modelled: of each node the longer of its operations and its bytes
 };
 
@@ -153,7 +153,7 @@ class DeviceSet {
   const std::vector<Device*>& devices() const { return devices_; }
   const ExecutionConfig& config() const { return config_; }
   PlanOptions plan_options() const;
-  /// Threads of the device, or of its host; 0 when neither has any.
+  /// Threads of the device, or of its host. 0 when neither has any.
   int threads() const;
   /// Seconds that the device has computed for the thread that asks, however many others share the
   /// processor: on a processor the thread's processor time, else the device's own clock. Throws

@@ -17,7 +17,7 @@ namespace triptych::training {
 
 struct EvaluationOptions {
   double tolerance = segmentation::kBoundaryTolerance;  ///< of the boundary F1
-  /// Class of the regions that V-Rand and V-Info score; nothing: not scored.
+  /// Class of the regions that V-Rand and V-Info score. Nothing: not scored.
   std::optional<std::int64_t> regions = {};
 };
 
@@ -33,11 +33,11 @@ struct ImageEvaluation {
   double pixel_accuracy = 1;
   double calibration_error = 0;
   double brier = 0;
-  /// Class 1, 2, ...; nothing for a class that is neither there nor predicted.
+  /// Class 1, 2, .... Nothing for a class that is neither there nor predicted.
   std::vector<std::optional<ClassEvaluation>> classes;
   std::optional<segmentation::RegionScores> regions;
 
-  /// Mean over the classes that the image says something of; nothing without one.
+  /// Mean over the classes that the image says something of. Nothing without one.
   segmentation::Score mean_dice() const;
 };
 

@@ -15,7 +15,7 @@
 
 namespace triptych::training {
 
-/// Names with their values; "/" in a name makes a group.
+/// Names with their values. "/" in a name makes a group.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
 /// Begins the names of its files.

@@ -60,7 +60,7 @@ class ImportedNetwork final : public Network {
   bool maps() const { return maps_; }
   /// Sizes of a row of each array that it takes. Empty: it takes images.
   const std::vector<Dims>& rows() const { return options_.rows; }
-  /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do; nothing
+  /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do. Nothing
   /// when it picks from none.
   std::optional<std::int64_t> choices(std::size_t input) const;
   /// Spec of its output for one example, [1, ...], of the training images' size.
@@ -112,7 +112,7 @@ const ImportedNetwork* imported_network(const ModelConfig& model);
 /// File of a run folder that holds its network.
 inline constexpr const char* kModelFile = "model.onnx";
 
-/// Writes down the network of a run in `folder`; nothing for a preset. Throws as OwnFiles::write.
+/// Writes down the network of a run in `folder`. Nothing for a preset. Throws as OwnFiles::write.
 void save_network(const std::filesystem::path& folder, const ModelConfig& model);
 
 }  // namespace triptych::training

@@ -31,8 +31,8 @@ struct RateFinding {
   bool diverged = false;  ///< the loss became four times its least, or not finite: the last trial
 };
 
-/// Trains `config` from its initial weights on the batches of its first steps; nothing is written.
-/// `on_trial` hears each step; returns sooner when `go_on` says no. Throws InvalidArgument for a
+/// Trains `config` from its initial weights on the batches of its first steps. Nothing is written.
+/// `on_trial` hears each step. Returns sooner when `go_on` says no. Throws InvalidArgument for a
 /// range that does not rise, and as TrainingRun does for the rest.
 RateFinding try_learning_rates(
     const DeviceSet& machine, const RunConfig& config, const RateRange& range,

@@ -24,7 +24,7 @@ struct MetricsRow {
 
 /// Scores of a run.
 struct MetricsColumns {
-  std::int64_t classes = 1;  ///< whose Dice and IoU there are; 0: none, the model makes no maps
+  std::int64_t classes = 1;  ///< whose Dice and IoU there are. 0: none, the model makes no maps
   bool accuracy = true;
 };
 

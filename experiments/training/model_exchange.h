@@ -23,7 +23,7 @@ class ModelExchange {
   /// A worker's, behind its step, whose model was `before`: its gradients, or how its model has
   /// changed. There are as many numbers as in the model.
   void contribute(std::span<const float> before, std::span<float> contribution) const;
-  /// The server's update by one of so many workers; `run` runs the executor.
+  /// The server's update by one of so many workers. `run` runs the executor.
   void apply(std::span<const float> contribution, float learning_rate, int workers,
              const std::function<void()>& run);
 

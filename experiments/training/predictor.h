@@ -22,8 +22,8 @@ namespace triptych::training {
 /// How images meet the network: those that fit into one tile (padded to a multiple of the network's
 /// smallest step) go through whole, larger ones by overlapping tiles.
 struct TileOptions {
-  std::int64_t tile = 0;     ///< side; 0: the model's size, at least 256 where the model allows it
-  std::int64_t margin = -1;  ///< context around what is taken from a tile; -1: a fourth of the tile
+  std::int64_t tile = 0;     ///< side. 0: the model's size, at least 256 where the model allows it
+  std::int64_t margin = -1;  ///< context around what is taken from a tile. -1: a fourth of the tile
 };
 
 class Predictor {
@@ -31,13 +31,13 @@ class Predictor {
   /// Uses the parameters of `trainer`, which changes them as it goes on, and its memory.
   Predictor(const DeviceSet& machine, const ModelConfig& model, Trainer& trainer,
             const TileOptions& options = {});
-  /// Uses fixed weights, folded into the graph; int8 ones when that is the machine's contract
+  /// Uses fixed weights, folded into the graph. int8 ones when that is the machine's contract
   /// (frozen_graph). `weights` must outlive the predictor. Throws InvalidArgument when one is
   /// missing.
   Predictor(const DeviceSet& machine, const ModelConfig& model, const TensorMap& weights,
             const TileOptions& options = {});
 
-  /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
+  /// Logits [classes, height, width] of a normalised image [channels, height, width]. None when
   /// `go_on`, which is asked before every tile, says no. Throws UnsupportedError for a model that
   /// makes no maps. So does stream().
   std::vector<float> logits(

@@ -18,7 +18,7 @@ namespace triptych::training {
 struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
-  std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
+  std::size_t memory_limit_mib = 0;  ///< of activations. 0: none
   int accumulate = 1;                ///< micro-batches of each rank: see StrategyRequest
   /// Seconds that a pipeline's cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
@@ -40,7 +40,7 @@ struct Rows {
   std::int64_t count = 0;
 };
 
-/// The rows from the first of both to the last; those of the other where one is empty.
+/// The rows from the first of both to the last. Those of the other where one is empty.
 Rows union_of(const Rows& a, const Rows& b);
 
 class Rank {

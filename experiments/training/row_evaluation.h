@@ -37,7 +37,7 @@ class RowEvaluation {
   double accuracy() const;
   /// Mean over the examples that count.
   double loss() const;
-  /// Examples and accuracy; nothing of single classes.
+  /// Examples and accuracy. Nothing of single classes.
   segmentation::Scores scores() const;
   /// Elements by their true and predicted class, where there are any.
   const std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>& confusion() const {

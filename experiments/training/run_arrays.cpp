@@ -37,7 +37,7 @@ std::vector<std::int64_t> widened(const Tensor& array) {
   return {values.begin(), values.end()};
 }
 
-/// Whole numbers of any width as i64; nothing of other types.
+/// Whole numbers of any width as i64. Nothing of other types.
 std::optional<std::vector<std::int64_t>> whole_numbers(const Tensor& array) {
   switch (array.dtype()) {
     case DType::I64:

@@ -40,7 +40,7 @@ struct DataConfig {
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
   /// Parts of cross-validation that the images are cut into, of which part `fold`, from 0,
-  /// validates; 0: none.
+  /// validates. 0: none.
   std::int64_t folds = 0;
   std::int64_t fold = 0;
   bool invert = false;  ///< without labels: the target is what the mask leaves dark
@@ -48,7 +48,7 @@ struct DataConfig {
   /// masks suggest, which is kept here when they have been read. Of folders of classes their names
   /// by number, "cat,dog".
   std::string labels;
-  std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
+  std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count. -1: none
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
   /// Colours of the numbers of the masks that trained (segmentation::MaskSet::palette).
   std::string palette;
@@ -59,7 +59,7 @@ struct DataConfig {
   /// Validation images that are drawn: sections of a stack in a row, or, in runs of before there
   /// was a choice, each by itself.
   segmentation::Sections sections = segmentation::Sections::Together;
-  std::int64_t cache_mib = 0;  ///< most MiB of images in memory; 0: half of what is available
+  std::int64_t cache_mib = 0;  ///< most MiB of images in memory. 0: half of what is available
 
   segmentation::NormalizeOptions normalization() const { return {normalize, normalize_channels}; }
 };
@@ -83,15 +83,15 @@ struct RunConfig {
   TrainingOptions training;
   segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
-  Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
-  std::int64_t schedule_steps = 0;  ///< length of the cosine; 0: the whole run, fixed at its start
+  Schedule schedule = Schedule::Constant;  ///< of the learning rate. A cosine goes down to 0
+  std::int64_t schedule_steps = 0;  ///< length of the cosine. 0: the whole run, fixed at its start
   std::int64_t warmup = 0;          ///< first steps, in which the learning rate rises to its start
   std::string init;                 ///< run folder or safetensors file that the weights come from
   std::vector<std::string> init_skip = {};  ///< patterns of names that begin anew all the same
-  std::string init_names = {};              ///< file of their names there (NameMap); empty: alike
+  std::string init_names = {};              ///< file of their names there (NameMap). Empty: alike
   std::string init_sha256 = {};             ///< of what was taken
-  std::int64_t epochs = 10;                 ///< in all; 0: only `steps` ends the run
-  std::int64_t steps = 0;                   ///< in all; 0: only `epochs` ends the run
+  std::int64_t epochs = 10;                 ///< in all. 0: only `steps` ends the run
+  std::int64_t steps = 0;                   ///< in all. 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;         ///< 0: whole batches of the training images, at least 1
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
@@ -99,13 +99,13 @@ struct RunConfig {
   /// for evaluation and for the weights that are kept (batch_statistics.h). 0: they stay those of
   /// training.
   std::int64_t statistics_batches = 8;
-  std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
+  std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs. 0: no others
   Keep keep = Keep::None;
-  std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
+  std::int64_t patience = 0;  ///< evaluations without a better one that end the run. 0: none do
   std::size_t memory_limit_mib = 0;
   int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
-  std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
-  std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
+  std::int64_t tile = 0;     ///< of evaluation. 0: chosen by the model
+  std::int64_t margin = -1;  ///< of evaluation. -1: a fourth of the tile
   /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them.
   /// Taken again when the run is resumed on as many stages. Empty: it has no stages yet.
   std::vector<std::int64_t> cut;
@@ -130,7 +130,7 @@ void require_within_limits(const RunConfig& config);
 /// Throws InvalidArgument for what is wrong before any file is read.
 void validate(const RunConfig& config);
 
-/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields, and for a
+/// JSON text of `config`, and back. Throws InvalidArgument for missing or wrong fields, and for a
 /// path that is not UTF-8. A network
 /// that is no preset is not in it: attach_network.
 std::string to_json(const RunConfig& config);

@@ -41,7 +41,7 @@ inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {
   std::int64_t epoch = 0;  ///< from 1
-  std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
+  std::int64_t steps = 0;  ///< of this epoch. Fewer than a whole one when the run stopped inside
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
   double validation_loss = 0;   ///< their cross-entropy, mean over the images

@@ -21,7 +21,7 @@ namespace triptych::training {
 
 /// Values that only the command `train` has. They are no part of the run.
 struct CommandConfig {
-  std::string out;     ///< run folder; empty: a new one
+  std::string out;     ///< run folder. Empty: a new one
   std::string resume;  ///< folder of the run that is resumed. Empty: a new run
   bool previous = false;
   std::string replay;  ///< folder of a run with updates.csv
@@ -72,7 +72,7 @@ enum class RankPolicy : std::uint8_t {
 /// Presence of a field in the JSON of a run.
 enum class Storage : std::uint8_t {
   Always,
-  Later,  ///< always written; a run of an earlier version may lack it
+  Later,  ///< always written. A run of an earlier version may lack it
   Never,
 };
 
@@ -82,7 +82,7 @@ enum class OptionPlace : std::uint8_t { None, OutputFolder };
 /// The option applies only with another one, or not with it.
 struct OptionCondition {
   std::string_view option;
-  std::vector<std::string> values = {};  ///< of the other option; empty: any
+  std::vector<std::string> values = {};  ///< of the other option. Empty: any
   bool applies = true;                   ///< false: it does not apply with it
 };
 
@@ -94,7 +94,7 @@ using OptionMember =
     std::variant<std::monostate, ModelMember, RunMember, MachineMember, CommandMember>;
 
 struct RunOption {
-  std::string_view name = {};  ///< with its dashes; empty: a field without an option
+  std::string_view name = {};  ///< with its dashes. Empty: a field without an option
   OptionGroup group = OptionGroup::None;
   OptionMember member = {};
   std::string_view field = {};   ///< in JSON, "data.source" for one of the object "data"

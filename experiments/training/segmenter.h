@@ -71,7 +71,7 @@ class Segmenter {
 /// mirrored top to bottom by bit 2 and left to right by bit 1. Size: that of the result.
 std::vector<float> oriented(std::span<const float> planes, segmentation::Size size, int index);
 segmentation::Size oriented(segmentation::Size size, int index);
-/// Takes oriented() back; `size` is that of the result.
+/// Takes oriented() back. `size` is that of the result.
 std::vector<float> turned_back(std::span<const float> planes, segmentation::Size size, int index);
 
 }  // namespace triptych::training

@@ -41,7 +41,7 @@ class StreamedPrediction {
   const SavedRun& run_;
   PictureFile& file_;
   std::int64_t page_;
-  segmentation::Normalization own_;  ///< of the picture alone; else nothing is done
+  segmentation::Normalization own_;  ///< of the picture alone. Else nothing is done
 };
 
 }  // namespace triptych::training

@@ -47,7 +47,7 @@ class Trainer {
 
   /// The rows of a batch that the ranks of this process need: the others need not be drawn here.
   Rows rows() const;
-  /// One optimiser step; returns the loss, which may be not finite. `x`, `target` and the model's
+  /// One optimiser step. Returns the loss, which may be not finite. `x`, `target` and the model's
   /// `others` hold the rows of the batch from `first_row` on.
   float step(const Tensor& x, const Tensor& target, float learning_rate, std::int64_t first_row = 0,
              std::span<const Tensor> others = {});
@@ -57,7 +57,7 @@ class Trainer {
   /// True when its ranks train each at its own pace: then it runs stretches, not steps.
   bool asynchronous() const { return asynchronous_; }
   /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws rows of a
-  /// step's batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps,
+  /// step's batch, for one rank at a time. `on_loss` hears, in order, the losses of the steps,
   /// which are returned. All processes do it at the same time.
   std::vector<float> run_stretch(std::int64_t steps, const StretchCallbacks& callbacks);
   /// The order in which contributions came, one entry per stretch.
@@ -84,7 +84,7 @@ class Trainer {
   /// Averages the states of ranks that train on their own for some steps (local SGD): after it they
   /// are the same. A run is saved and evaluated after this alone.
   void synchronize();
-  /// Steps between two averages; 0: no strategy of this kind.
+  /// Steps between two averages. 0: no strategy of this kind.
   int steps_to_average() const { return asynchronous_ ? 0 : period_; }
   /// Bytes that the rank sends for an average that sends most.
   std::int64_t average_bytes() const { return ranks_[0]->average_bytes(); }
@@ -112,7 +112,7 @@ class Trainer {
   Duration communication_time() const;
   /// For how much of it that rank did nothing else: all of it without overlap.
   Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }
-  /// Clocks of each rank, in steps; nothing when they are not simulated.
+  /// Clocks of each rank, in steps. Nothing when they are not simulated.
   const parallel::SimulatedTime* simulated_time() const { return time_.get(); }
   /// States of this process's first rank.
   StateStore& states() { return ranks_[0]->states(); }
@@ -131,7 +131,7 @@ class Trainer {
  private:
   /// Time of this process's first rank in messages so far.
   parallel::Seconds time_in_messages() const;
-  /// Runs it for every rank at once; a failure of one is the failure of all.
+  /// Runs it for every rank at once. A failure of one is the failure of all.
   void on_every_rank(const std::function<void(Rank&)>& work);
 
   /// Tells the losses of a stretch to processes that did not see them.
@@ -145,7 +145,7 @@ class Trainer {
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
   parallel::Seconds communication_{0}, exposed_{0};
-  int period_ = 0;  ///< steps between averages of states; 0: ranks are never apart
+  int period_ = 0;  ///< steps between averages of states. 0: ranks are never apart
   bool asynchronous_ = false;
   int bound_ = 0;  ///< of asynchronous ranks
   std::vector<UpdateStretch> updates_, replay_;

@@ -148,7 +148,7 @@ void hold_out(const RunConfig& config, TrainingData& data) {
     data.held_out = fmt::format("{}, {}", drawn_text(data.validation), why);
 }
 
-/// The classes of which no training image has a pixel, as a sentence; empty: none, or nobody
+/// The classes of which no training image has a pixel, as a sentence. Empty: none, or nobody
 /// counted.
 std::string lacking_text(const RunConfig& config, const segmentation::Dataset& train) {
   std::set<std::int64_t> found;

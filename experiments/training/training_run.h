@@ -65,7 +65,7 @@ class TrainingRun {
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
-  /// Writes pictures of the first validation images to FOLDER/masks; nothing where the model makes
+  /// Writes pictures of the first validation images to FOLDER/masks. Nothing where the model makes
   /// no maps.
   void write_masks(std::size_t count);
 
@@ -130,7 +130,7 @@ class TrainingRun {
                       const std::atomic<bool>& interrupted);
   /// Images of which statistics are estimated at a time.
   std::int64_t statistics_batch() const;
-  /// The running statistics for the weights of now, estimated once a step; empty: training's own
+  /// The running statistics for the weights of now, estimated once a step. Empty: training's own
   /// are meant, or `go_on` said no.
   const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });
   void save() { save_to(folder_); }
@@ -140,7 +140,7 @@ class TrainingRun {
   void require_fitting() const;
   /// Takes the weights that a new run begins with.
   void take_initial_weights();
-  /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
+  /// Writes down all evaluations so far. `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
   /// replace what this program did not write. `elsewhere`: whether another folder would do.

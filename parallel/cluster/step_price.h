@@ -29,9 +29,9 @@ struct RankPlan {
 /// Connection of the ranks.
 struct Cluster {
   Interconnect interconnect;
-  Mesh mesh = {};              ///< of the strategy; empty: all ranks along each axis
-  double add_bytes_per_s = 0;  ///< of received data; 0: additions take no time
-  /// Between tensors and the messages that they travel in, on each side; 0: no time.
+  Mesh mesh = {};              ///< of the strategy. Empty: all ranks along each axis
+  double add_bytes_per_s = 0;  ///< of received data. 0: additions take no time
+  /// Between tensors and the messages that they travel in, on each side. 0: no time.
   double copy_bytes_per_s = 0;
   bool overlap = false;  ///< collectives go on beside the computation
 };

@@ -25,7 +25,7 @@ enum class Algorithm : std::uint8_t { Ring, Direct, HalvingDoubling, Tree, Libra
 
 std::string_view to_string(Collective collective);
 std::string_view to_string(Algorithm algorithm);
-/// The algorithm of that name; throws InvalidArgument listing the names.
+/// The algorithm of that name. Throws InvalidArgument listing the names.
 Algorithm algorithm_from_string(std::string_view name);
 /// Those that a collective has schedules of, the default first.
 std::span<const Algorithm> algorithms_of(Collective collective);

@@ -19,7 +19,7 @@ class FlowNetwork {
  public:
   explicit FlowNetwork(const Interconnect& net);
 
-  /// Bytes that begin to flow at `time` along a path, which must outlive them; returns the flow's
+  /// Bytes that begin to flow at `time` along a path, which must outlive them. Returns the flow's
   /// number.
   int begin(const std::vector<int>& path, double bytes, double time);
   /// Gives every flow its rate of now.

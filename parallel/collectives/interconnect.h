@@ -31,7 +31,7 @@ class Interconnect {
 
   int world_size() const { return world_size_; }
   const std::vector<Link>& links() const { return links_; }
-  /// The links that a message passes, in order; none from a rank to itself.
+  /// The links that a message passes, in order. None from a rank to itself.
   const std::vector<int>& path(int from, int to) const {
     return paths_[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size_) +
                   static_cast<std::size_t>(to)];

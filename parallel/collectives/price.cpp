@@ -43,7 +43,7 @@ struct Rank {
   bool asleep = false;                               ///< until a message arrives or is taken
   std::deque<std::pair<std::size_t, double>> gates;  ///< a step, and when it may begin
   std::map<int, Stream> incoming;                    ///< by peer
-  std::vector<int> sent;                             ///< the message of each step; -1: none
+  std::vector<int> sent;                             ///< the message of each step. -1: none
 };
 
 class Clockwork {

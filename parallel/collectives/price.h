@@ -22,7 +22,7 @@ struct Flight {
 /// and those behind it wait for it. What lies between goes on meanwhile. `after` equal to `before`
 /// means that nothing does. Computations follow one another.
 struct Delay {
-  std::size_t before = 0;  ///< number of the step; as many as there are: none waits
+  std::size_t before = 0;  ///< number of the step. As many as there are: none waits
   double seconds = 0;
   std::size_t after = before;  ///< at most `before`
 };
@@ -43,7 +43,7 @@ struct Price {
 /// Runs the schedules of all ranks in virtual time. A message that is sent flows, after the sum of
 /// its path's latencies, through all links of the path at once, at its max-min fair share of their
 /// bandwidths (flows.h), and is there when its last byte is. Messages from one rank to another go
-/// one after another. Additions take bytes / add_bytes_per_s; 0: no time. The schedules must be
+/// one after another. Additions take bytes / add_bytes_per_s. 0: no time. The schedules must be
 /// right (symbolic.h). `delays`, when given, are those of each rank in the order of its steps.
 ///
 /// Where no two messages share a link, S bytes over n ranks, whose links have the latency a and the

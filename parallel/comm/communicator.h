@@ -122,7 +122,7 @@ class Communicator {
  private:
   /// Numbers of all ranks, by rank.
   std::vector<std::uint64_t> gather_numbers(std::uint64_t own, const std::string& label);
-  /// Runs `work`; what goes wrong in it becomes the group's fault in `operation`.
+  /// Runs `work`. What goes wrong in it becomes the group's fault in `operation`.
   void guard(const std::function<void()>& work, const std::function<std::string()>& operation);
   void step(PreparedCollective& collective, std::size_t number, std::byte* data,
             const Envelope& envelope);

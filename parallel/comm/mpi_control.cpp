@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Seconds kArbiterAnswers(0.2);  ///< or the next rank is asked
 constexpr Seconds kFlush(0.2);
-constexpr int kSignsPerDeadline = 10;  ///< of life; more would be noise
+constexpr int kSignsPerDeadline = 10;  ///< of life. More would be noise
 
 template <std::size_t n>
 void put(std::array<char, n>& field, const std::string& text) {

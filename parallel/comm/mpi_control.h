@@ -32,7 +32,7 @@ class ProcessWatch {
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
-  /// Watches the process from now on; those of other hosts are not seen.
+  /// Watches the process from now on. Those of other hosts are not seen.
   void add(int rank, const ProcessIdentity& process);
   /// Ranks that were added and whose process has ended.
   std::vector<int> ended() const;
@@ -40,7 +40,7 @@ class ProcessWatch {
  private:
   struct Entry {
     int rank = -1;
-    int descriptor = -1;  // of pidfd_open; -1: had ended before
+    int descriptor = -1;  // of pidfd_open. -1: had ended before
   };
   std::vector<Entry> entries_;
 };
@@ -82,7 +82,7 @@ class MpiControl {
 
  private:
   enum class Kind : std::int32_t { Hello, WaitsFor, HasSent, Busy, Raise, Announce, Leaves };
-  /// Plain data; texts are cut.
+  /// Plain data. Texts are cut.
   struct Message {
     Kind kind = Kind::Hello;
     std::int32_t peer = -1;     // of WaitsFor; of HasSent: to whom

@@ -64,7 +64,7 @@ class MpiTransport : public Transport {
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   void expect_header(int from);
   bool header_arrived(int from);
-  /// Waits for the header of this collective; returns the data that came with it, or nothing.
+  /// Waits for the header of this collective. Returns the data that came with it, or nothing.
   std::span<const std::byte> enter(int from, const Envelope& envelope, std::size_t bytes);
   void receive_data(int from, const Envelope& envelope, std::span<std::byte> target);
   bool test(MPI_Request& request) const;

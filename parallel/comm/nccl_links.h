@@ -48,7 +48,7 @@ class NcclLinks : public DeviceLinks {
     cudaStream_t stream = nullptr;  ///< of messages
     cudaEvent_t arrival = nullptr;  ///< of the last message to it
     bool under_way = false;         ///< such a message is
-    int sender = -1;                ///< of it; -1: all
+    int sender = -1;                ///< of it. -1: all
     std::uint64_t number = 0;       ///< of it, among those of all ranks
     bool marked = false;            ///< its event stands in the stream
     std::unique_ptr<MessageMemory> memory;

@@ -33,7 +33,7 @@ struct RankTimeline {
 
 class SimulatedTime {
  public:
-  /// Additions of received data take bytes / add_bytes_per_s; 0: no time.
+  /// Additions of received data take bytes / add_bytes_per_s. 0: no time.
   SimulatedTime(const Interconnect& interconnect, double add_bytes_per_s);
 
   /// For Communicator::observe of that rank. Each rank's is used by its thread alone.

@@ -17,7 +17,7 @@ TRIPTYCH_ALWAYS_INLINE float plain_product(float a, float b) {
   return exact::canonical(exact::flushed(exact::flushed(a) * exact::flushed(b)));
 }
 
-/// a + b: integers wrap; bf16 and f16 are added as f32 and rounded.
+/// a + b: integers wrap. bf16 and f16 are added as f32 and rounded.
 template <class T>
 TRIPTYCH_ALWAYS_INLINE T sum_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {

@@ -59,7 +59,7 @@ constexpr std::uint64_t kOnItsWay = ~std::uint64_t{0};  ///< for a message that 
 /// Wait of a rank that has lasted for some time.
 struct Wait {
   std::atomic<int> peer = kNobody;
-  /// The number of the peer's, or kOnItsWay; 0: something else.
+  /// The number of the peer's, or kOnItsWay. 0: something else.
   std::atomic<std::uint64_t> message = 0;
 };
 

@@ -16,7 +16,7 @@
 
 namespace triptych::parallel {
 
-/// Goes before the data of each message; both sides must say the same.
+/// Goes before the data of each message. Both sides must say the same.
 struct Envelope {
   std::uint64_t sequence = 0;     ///< number of the collective in its communicator, from 1 on
   std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
@@ -31,7 +31,7 @@ bool same_collective(const Envelope& a, const Envelope& b);
 /// Set in the sequence number of a message that belongs to no collective.
 inline constexpr std::uint64_t kMessageBit = std::uint64_t{1} << 63;
 
-/// Trouble with a peer; the communicator makes a Fault of it.
+/// Trouble with a peer. The communicator makes a Fault of it.
 struct PeerFailure {
   int peer = -1;
   Cause cause = Cause::Died;
@@ -74,7 +74,7 @@ class Transport {
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
 
-  /// Waits until one of those ranks has sent a message that was not received; returns the first in
+  /// Waits until one of those ranks has sent a message that was not received. Returns the first in
   /// the list that has.
   virtual int wait_any(std::span<const int> from) = 0;
 
@@ -89,7 +89,7 @@ class Transport {
 
   /// A sign of life of a rank that does something else than communicate: those who wait for it
   /// count the deadline from here on. Say it again after each piece of the work, not beside it: a
-  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint"; it stays where it is. Any
+  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint". It stays where it is. Any
   /// thread may say it.
   virtual void tell_busy(const char* doing) = 0;
 

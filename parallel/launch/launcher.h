@@ -30,7 +30,7 @@ LaunchOutcome launch(const Launch& request);
 /// this rank is.
 void announce_process();
 /// Called at the end of the program: tells the launcher how this rank ended. `lost_rank` has died
-/// or stalled, which ended this one; -1: none.
+/// or stalled, which ended this one. -1: none.
 void leave_last_words(int exit_code, const std::string& error, int lost_rank = -1);
 
 }  // namespace triptych::parallel

@@ -70,7 +70,7 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
 struct WorkerState {
   int rank = 0;
   std::int64_t steps = 0;     ///< finished
-  std::int64_t promised = 0;  ///< of its next contribution; 0: it waits for the server, or is done
+  std::int64_t promised = 0;  ///< of its next contribution. 0: it waits for the server, or is done
   std::int64_t read_at = 0;   ///< contributions that its model has
   std::vector<float> reply;
   std::optional<std::uint64_t> sent;

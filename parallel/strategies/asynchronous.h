@@ -58,7 +58,7 @@ struct StretchRecord {
 StretchRecord serve(Communicator& communicator, const Stretch& stretch, const Server& server);
 
 struct Worker {
-  /// Step number of the stretch, from 0; returns its loss.
+  /// Step number of the stretch, from 0. Returns its loss.
   std::function<float(std::int64_t)> step;
   std::function<void(std::span<float>)> contribute;  ///< fills the contribution
   std::function<void(std::span<const float>)> take;  ///< what the server gave back

@@ -23,7 +23,7 @@ class Mesh {
   const std::vector<MeshAxis>& axes() const { return axes_; }
   bool empty() const { return axes_.empty(); }
   int ranks() const;
-  /// Size of an axis; 1 when the mesh does not have it.
+  /// Size of an axis. 1 when the mesh does not have it.
   int size(std::string_view axis) const;
   /// Where a rank is along an axis. 0 when the mesh does not have it.
   int place(std::string_view axis, int rank) const;

@@ -128,7 +128,7 @@ class Stage {
     });
   }
 
-  /// The input of the whole batch; each micro-batch is a slice of it.
+  /// The input of the whole batch. Each micro-batch is a slice of it.
   void split_batch(const std::string& name) {
     const auto input = source_.find(name);
     auto spec = source_.spec(input);

@@ -79,7 +79,7 @@ class StagePlaces {
   const Traffic& lent() const { return lent_; }
   /// Values that cross in each micro-batch, in each direction in the order of the nodes.
   const Traffic& traffic() const { return traffic_; }
-  /// In their order; none with one micro-batch.
+  /// In their order. None with one micro-batch.
   const std::vector<SumLevel>& sums() const { return sums_; }
   bool is_mean(const Node& node) const { return means_.contains(node.id); }
   /// True when the batch alone decides its outputs, not the states.
@@ -111,7 +111,7 @@ struct StageGraph {
   std::vector<std::int64_t> cut;  ///< forward nodes of each stage
 };
 
-/// The graph of a stage; `training` was built for one micro-batch. The stages that
+/// The graph of a stage. `training` was built for one micro-batch. The stages that
 /// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
 /// of the whole batch. Gradients and losses are averages over the micro-batches. Batch
 /// normalisation takes its statistics from each of them. Sums that the loss reads are added over

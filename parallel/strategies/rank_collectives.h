@@ -103,8 +103,8 @@ class RankCollectives : public CollectiveRunner {
   /// the other when somebody waits for it. The label stays where it is until then.
   void run(const std::string& label, const std::function<void()>& messages,
            const std::function<void()>& deliver);
-  /// Makes room for a message of so many bytes in the buffer that all nodes share, as they run
-  /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
+  /// Makes room for a message of so many bytes in the buffer that all nodes share, as they run one
+  /// after another. Returns the bytes that it grew by. With a lane each has one of its own.
   std::size_t reserve(std::size_t bytes);
   /// The ring of that name, which lives as long as a kernel uses it.
   std::shared_ptr<MessageRing> ring(const std::string& name, std::size_t bytes, std::size_t most);
@@ -148,7 +148,7 @@ class RankCollectives : public CollectiveRunner {
   /// A collective under way.
   struct Pending {
     std::function<void()> deliver;
-    std::size_t number = 0;  ///< on the lane; 0: exchanged
+    std::size_t number = 0;  ///< on the lane. 0: exchanged
   };
   std::deque<Pending> pending_;              ///< oldest first
   std::size_t started_ = 0;                  ///< on the lane

@@ -17,7 +17,7 @@ namespace triptych::parallel {
 
 /// Values that a worker and the server of an asynchronous strategy send each other.
 struct Exchange {
-  /// Outputs of a worker's graph and inputs of the server's; none: changes of what is returned.
+  /// Outputs of a worker's graph and inputs of the server's. None: changes of what is returned.
   std::vector<std::string> contributed = {};
   std::vector<std::string> returned = {};  ///< states
 };

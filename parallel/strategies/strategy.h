@@ -71,7 +71,7 @@ Strategy strategy_from_string(std::string_view text, std::string_view mesh = {})
 /// The same without a mesh, which ddp2d then still lacks.
 Strategy strategy_without_mesh(std::string_view text);
 
-/// The shortest text of the strategy; its mesh has one of its own.
+/// The shortest text of the strategy. Its mesh has one of its own.
 std::string to_string(const Strategy& strategy);
 
 /// Throws InvalidArgument when the strategy and its mesh do not go together.

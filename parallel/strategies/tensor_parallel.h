@@ -5,7 +5,7 @@
 //   matrix products in pairs: the first makes a part of the columns, the second multiplies that
 //                  part with its rows, and the sum over the ranks is whole again
 // Operands that the next operator needs whole are gathered, and parts of a sum are added up.
-// Which of that an operator can do is its own to say (Op::shardings); here stands when it is done.
+// Which of that an operator can do is its own to say (Op::shardings). Here stands when it is done.
 // An output is computed from whole operands as on one rank. Gradients of inputs, and second
 // products of a pair, are sums over the ranks' parts.
 // SPDX-License-Identifier: Apache-2.0

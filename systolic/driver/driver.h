@@ -18,7 +18,7 @@ namespace triptych::mmu {
 /// be executed one instruction after the other in program order.
 void verify(const Program& program, const MachineConfig& machine);
 
-/// The machine's counters, cycles among them, for a program that it accepts; nothing is computed.
+/// The machine's counters, cycles among them, for a program that it accepts. Nothing is computed.
 Counters counters_of(const Program& program, const MachineConfig& machine);
 
 /// Throws std::runtime_error when the RTL of that machine is neither built in nor built (`triptych

@@ -122,7 +122,7 @@ class OrderChecker {
     }
   }
 
-  /// "instruction 5 (matmul ...)"; `index` counts from 1.
+  /// "instruction 5 (matmul ...)". `index` counts from 1.
   std::string name_of(std::size_t index) const {
     return fmt::format("instruction {} ({})", index - 1, disassemble(program_[index - 1]));
   }

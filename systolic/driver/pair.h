@@ -15,7 +15,7 @@ namespace triptych::mmu {
 /// first's.
 std::unique_ptr<Machine> open_pair(std::unique_ptr<Machine> first, std::unique_ptr<Machine> second);
 
-/// The first difference of two reports of one program, as "cycles: 12 and 13"; empty: none.
+/// The first difference of two reports of one program, as "cycles: 12 and 13". Empty: none.
 std::string difference(const RunReport& first, const RunReport& second, const Program& program);
 
 }  // namespace triptych::mmu

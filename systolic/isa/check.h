@@ -10,7 +10,7 @@
 
 namespace triptych::mmu {
 
-/// Reason for which the machine's dispatcher would refuse the instruction; empty: none.
+/// Reason for which the machine's dispatcher would refuse the instruction. Empty: none.
 std::string illegal(const Instruction& instruction, const MachineConfig& machine);
 
 /// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the

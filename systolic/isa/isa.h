@@ -13,7 +13,7 @@
 
 namespace triptych::mmu {
 
-/// The four decoupled units; each executes its instructions in order.
+/// The four decoupled units. Each executes its instructions in order.
 enum class Unit : std::uint8_t { Load, Weights, Compute, Store };
 inline constexpr int kUnits = 4;
 
@@ -66,7 +66,7 @@ std::span<const OpcodeInfo> opcodes();
 const OpcodeInfo* find_opcode(Opcode opcode);
 std::string_view to_string(Unit unit);
 
-/// The operands of each instruction as numbers; encode() checks that each fits its field and throws
+/// The operands of each instruction as numbers. encode() checks that each fits its field and throws
 /// std::invalid_argument naming the field.
 struct Tokens {
   unsigned wait = 0;    ///< takes one token from each Unit u with bit u set
@@ -78,7 +78,7 @@ struct Load {
   std::uint32_t pitch = 0;    ///< bytes from one line to the next
   std::uint32_t buffer_row = 0;
   std::uint32_t buffer_pitch = 0;  ///< buffer rows from one line to the next
-  std::uint32_t units = 0;         ///< buffer rows per line; each holds one group of a line
+  std::uint32_t units = 0;         ///< buffer rows per line. Each holds one group of a line
   std::uint32_t lines = 0;
   std::uint32_t log2_group = 0;  ///< lane r gets element r mod g of the unit's group; of g
 };
@@ -181,7 +181,7 @@ T decode(const Instruction& instruction);
 
 /// "matmul wait=load signal=store accumulate=1 address=12 ...": fields that are zero are left out.
 std::string disassemble(const Instruction& instruction);
-/// The inverse; throws std::invalid_argument with the line's problem.
+/// The inverse. Throws std::invalid_argument with the line's problem.
 Instruction assemble(std::string_view line);
 /// The program of read_listing (systolic/isa/listing.h).
 Program assemble_program(std::string_view text);

@@ -44,7 +44,7 @@ struct DramArray {
   std::uint32_t address = 0;
   std::vector<std::uint32_t> shape;  ///< 1 to 8 dimensions, none of them 0
   std::size_t line = 0;
-  std::vector<ListedValue> values;  ///< that it holds or should hold; none, or of all elements
+  std::vector<ListedValue> values;  ///< that it holds or should hold. None, or of all elements
 
   std::uint64_t elements() const;
   std::uint64_t bytes() const { return elements() * bytes_of(type); }
@@ -83,7 +83,7 @@ Listing read_listing(std::string_view text);
 
 /// 64 hexadecimal digits, the most significant word first, as $readmemh of SystemVerilog reads it.
 std::string to_hex(const Instruction& instruction);
-/// Lines of to_hex; "//" starts a comment, empty lines are skipped. Throws ListingError, also for
+/// Lines of to_hex. "//" starts a comment, empty lines are skipped. Throws ListingError, also for
 /// bits that no operand has.
 Program read_hex(std::string_view text);
 

@@ -91,7 +91,7 @@ std::size_t index_of(std::string_view what, const std::array<std::string_view, n
 
 constexpr std::string_view kMachine = "machine";
 
-/// Reads members of an object; finish() refuses those that nobody asked for.
+/// Reads members of an object. finish() refuses those that nobody asked for.
 class Reader {
  public:
   Reader(const Json& json, std::string what) : json_(json), what_(std::move(what)) {

@@ -49,7 +49,7 @@ struct MachineConfig {
   std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
   double clock_mhz = 700;
   std::string clock_source;     ///< where that comes from, in words. Empty: nobody says
-  std::string clock_closed_in;  ///< the library of gates in which it closes; empty: it is a wish
+  std::string clock_closed_in;  ///< the library of gates in which it closes. Empty: it is a wish
   std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
   std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768
   std::uint32_t weight_tiles = 4;         ///< slots of the weight FIFO
@@ -59,9 +59,9 @@ struct MachineConfig {
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
   std::optional<ArrayKind> array;  ///< which RTL may simulate it; nullopt: either
-  std::string rtl;                 ///< folder of modules over ours, of the RTL alone; empty: none
+  std::string rtl;                 ///< folder of modules over ours, of the RTL alone. Empty: none
   std::vector<std::string> plusargs;  ///< "fault=3": of $value$plusargs in its RTL; in no file
-  std::string source;                 ///< what find_machine was given; empty: nothing
+  std::string source;                 ///< what find_machine was given. Empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
   /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.
@@ -83,7 +83,7 @@ struct MachineConfig {
 
 /// Throws std::invalid_argument naming what is out of range.
 void validate(const MachineConfig& machine);
-/// From JSON text or a file; unknown keys are errors. Throws std::invalid_argument.
+/// From JSON text or a file. Unknown keys are errors. Throws std::invalid_argument.
 MachineConfig parse_machine(std::string_view json);
 std::string to_json(const MachineConfig& machine);
 /// A shipped machine ("mmu16"), JSON itself, or the path of a JSON file, whose `rtl` is relative to

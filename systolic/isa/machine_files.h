@@ -1,4 +1,4 @@
-// Files of machines; a browser, which has none, gets systolic/web/no_files.cpp.
+// Files of machines. A browser, which has none, gets systolic/web/no_files.cpp.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

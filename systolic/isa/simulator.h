@@ -15,7 +15,7 @@
 
 namespace triptych::mmu {
 
-/// Why the array issued nothing in a cycle; see "Counters" in docs/reference/mmu.md.
+/// Why the array issued nothing in a cycle. See "Counters" in docs/reference/mmu.md.
 enum class Stall : std::uint8_t {
   Drain,        ///< nothing to compute: dispatch, descriptors, fill, drain, the last stores
   Activations,  ///< waits for a token of the load unit
@@ -71,7 +71,7 @@ struct StallInterval {
 struct CellState {
   std::uint16_t activation = 0;  ///< bf16 or int8
   std::uint16_t weight = 0;      ///< the one in use
-  bool enabled = false;          ///< multiplies; else passes the sum of the row above on
+  bool enabled = false;          ///< multiplies. Else passes the sum of the row above on
   std::uint32_t sum = 0;         ///< what the edge before has given to the row below
   /// Weights behind the bit that enables them: the one that waits for its turn, and the one that
   /// passes by on its way down.
@@ -102,8 +102,8 @@ struct RunOptions {
   /// need not check and time it again. Times that are asked for are simulated all the same.
   const Counters* counted = nullptr;
   const PeWatcher* pes = nullptr;  ///< told of every multiply-add, matmul by matmul (twin only)
-  std::string waves;       ///< FST file to write (RTL only), a save file next to it; empty: none
-  std::string waves_name;  ///< path that the save file gives the FST file; empty: the same
+  std::string waves;       ///< FST file to write (RTL only), a save file next to it. Empty: none
+  std::string waves_name;  ///< path that the save file gives the FST file. Empty: the same
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
   std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles of which the cells are kept
   std::uint64_t max_cycles = ~std::uint64_t{0};  ///< an end before this one, or HardwareFault (RTL)
@@ -114,7 +114,7 @@ struct RunOptions {
 inline std::uint64_t watchdog_cycles(std::uint64_t foreseen) { return 4 * foreseen + 200'000; }
 
 /// The RTL does what no program can ask for: it breaks an assertion of its own, leaves the DRAM,
-/// or never ends. Says in which cycle; of a machine that waits, on what each unit waits.
+/// or never ends. Says in which cycle. Of a machine that waits, on what each unit waits.
 class HardwareFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -132,7 +132,7 @@ class Machine {
  public:
   virtual ~Machine() = default;
   virtual const MachineConfig& config() const = 0;
-  /// The DRAM, config().dram_bytes long; pages are only backed once touched.
+  /// The DRAM, config().dram_bytes long. Pages are only backed once touched.
   virtual std::span<std::byte> dram() = 0;
   /// Runs to the Halt. Throws std::invalid_argument for a malformed program (verify says why) and
   /// std::runtime_error when the machine stops with an error status, HardwareFault when the RTL is

@@ -16,7 +16,7 @@ package mmu_arithmetic_pkg;
   // m * 2^(e - EXPONENT_OFFSET - 127 - 29), bit 29 is binary32's hidden bit. A magnitude may have
   // its leading bit in 29 or 28, or be zero. It has at most 24 significant bits.
 
-  // Exponent and magnitude of a binary32; subnormal numbers are zero.
+  // Exponent and magnitude of a binary32. Subnormal numbers are zero.
   function automatic logic [31:0] exponent_of(input logic [31:0] x);
     exponent_of = ((x >> 23) & 32'hFF) + EXPONENT_OFFSET;
   endfunction
@@ -34,7 +34,7 @@ package mmu_arithmetic_pkg;
                                          input logic [31:0] y);
     choose = (y & swap) | (x & ~swap);
   endfunction
-  // The little operand at the big one's exponent; its last bit stands for all that are lost, too.
+  // The little operand at the big one's exponent. Its last bit stands for all that are lost, too.
   //
   // The six guard bits hold every bit lost for up to 6 places of alignment, so the difference can
   // only turn negative (first operand the smaller one) when it is exact.
@@ -90,7 +90,7 @@ package mmu_arithmetic_pkg;
     fine = (quarter < 32'h8000_0000) ? quarter << 1 : quarter;
   endfunction
   // A binary32 without its sign: bit 31 of the sum means 2^(exponent - EXPONENT_OFFSET - 127). To
-  // nearest, ties to even; a carry out of the fraction adds to the exponent.
+  // nearest, ties to even. A carry out of the fraction adds to the exponent.
   function automatic logic [31:0] rounded(input logic [31:0] exponent, input logic [31:0] sum);
     logic [31:0] fraction;
     fraction = ((exponent - EXPONENT_OFFSET) << 23) | ((sum >> 8) & 32'h007F_FFFF);
@@ -228,12 +228,12 @@ package mmu_arithmetic_pkg;
                                                                ((x[15:0] == 16'h8000) && x[16]));
   endfunction
 
-  // x > 0 ? x : +0; a binary32 NaN stays.
+  // x > 0 ? x : +0. A binary32 NaN stays.
   function automatic logic [31:0] rectify(input logic [31:0] x, input logic is_float);
     rectify = (x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY))) ? 32'd0 : x;
   endfunction
 
-  // x > y; of binary32 false where one is NaN, and the zeros are equal.
+  // x > y. Of binary32 false where one is NaN, and the zeros are equal.
   function automatic logic greater(input logic [31:0] x, input logic [31:0] y,
                                    input logic is_float);
     logic [31:0] ordered_x, ordered_y;

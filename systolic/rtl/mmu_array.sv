@@ -20,7 +20,7 @@ module mmu_array #(
     input logic [Rows*ElementBits-1:0] act_i,
     input logic [Rows-1:0] swap_i,
     input logic [Rows-1:0] capture_i,
-    // For the PEs of row 0, already skewed by column; a weight is {enable, value}.
+    // For the PEs of row 0, already skewed by column. A weight is {enable, value}.
     input logic [Columns*(ElementBits+1)-1:0] weight_i,
     input logic [Columns*32-1:0] psum_i,
     output logic [Columns*32-1:0] psum_o
@@ -31,7 +31,7 @@ module mmu_array #(
   logic [WeightBits-1:0] weight_q[Rows][Columns];   // on its way down, as it reaches the row below
   logic [WeightBits-1:0] shadow_q[Rows][Columns];
   logic [WeightBits-1:0] active_q[Rows][Columns];
-  logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result; 0: the top's
+  logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result. 0: the top's
   logic [Columns*32-1:0] bottom_q;
   // Stages inside PEs, where a sum takes several cycles.
   logic [31:0] product_q[Rows][Columns];

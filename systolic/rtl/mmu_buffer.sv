@@ -1,9 +1,9 @@
 // The unified buffer, a bank per array row, with an address unit per lane. The lanes are a ring in
 // which positions move on by one per cycle. A lane keeps the tap it gets with the first position
-// and hands the next one on. A forward stream's positions enter at lane 0; the Rows ones of a
+// and hands the next one on. A forward stream's positions enter at lane 0. The Rows ones of a
 // transposed stream enter at the lane of its first value and turn until all values have met them. A
 // lane's element, zero outside the input, is shown in the cycle after it was asked. All lanes and
-// banks in one block, which simulates fast; mmu_buffer_banks is the view to synthesise.
+// banks in one block, which simulates fast. mmu_buffer_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer #(
     parameter int unsigned Rows = 4,

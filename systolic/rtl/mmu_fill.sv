@@ -12,7 +12,7 @@ module mmu_fill #(
     input logic [$clog2(BufferRows)-1:0] load_row_i,
     input logic [3:0] load_log2_group_i,
     input logic [Rows*ElementBits-1:0] load_data_i,
-    // From the store unit: narrow values, the first ones of a group; the others become zero.
+    // From the store unit: narrow values, the first ones of a group. The others become zero.
     input logic store_i,
     output logic store_grant_o,
     input logic [$clog2(BufferRows)-1:0] store_row_i,

@@ -58,7 +58,7 @@ module mmu_lane #(
     output logic [15:0] kernel_x_o,
     output logic [$clog2(Rows)-1:0] in_group_o,
     // To the bank.
-    output logic in_input_o,  // of the input; outside of it is zero
+    output logic in_input_o,  // of the input. Outside of it is zero
     output logic [AddressBits-1:0] row_o
 );
   logic first_q;

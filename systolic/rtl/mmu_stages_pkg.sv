@@ -3,7 +3,7 @@
 // take several cycles. What they make in the end is what mmu_arithmetic_pkg makes in one cycle.
 //   addition: big, little, tag of it | sum, tag of it | result
 //   tag      {14'b0, coarse places / 8 [1:0], pass, infinite, nan, sign of a zero, subtract, sign,
-//             exponent[9:0]}; pass: the result is big
+//             exponent[9:0]}. Pass: the result is big
 //   product  bf16: {2'b0, enabled, nan, infinite, sign, exponent[9:0], significand[15:0]}
 //            int8: {2'b0, enabled, 5'b0, act * high nibble of the weight [11:0], * low one [11:0]}
 // SPDX-License-Identifier: Apache-2.0

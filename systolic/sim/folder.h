@@ -10,7 +10,7 @@
 
 namespace triptych::mmu {
 
-/// Names of the entries of `folder`, but for "." and "..", in ascending order; with `error` set,
+/// Names of the entries of `folder`, but for "." and "..", in ascending order. With `error` set,
 /// what could be read. std::filesystem::directory_iterator of libstdc++ 12 would end the program
 /// when an allocation fails.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);

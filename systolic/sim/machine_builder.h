@@ -26,7 +26,7 @@ struct TemporaryObserver {
 void observe_temporaries(TemporaryObserver observer);
 
 struct BuildOptions {
-  std::filesystem::path folder;  ///< an empty one for what is made on the way; its owner removes it
+  std::filesystem::path folder;  ///< an empty one for what is made on the way. Its owner removes it
   bool force = false;            ///< even when it is there and whole
   Effort effort = Effort::Full;  ///< Quick is content with one of full speed that is there
 };

@@ -251,7 +251,7 @@ class RtlMachine : public Machine {
   std::array<Answers, kUnits> answers_;
   std::size_t presented_ = 0;
   enum class Phase { Before, Runs, After };
-  Phase phase_ = Phase::Before;  ///< of a program; without one, the reset is before it, too
+  Phase phase_ = Phase::Before;  ///< of a program. Without one, the reset is before it, too
   std::uint64_t halted_ = 0;     ///< the cycle, after a program
 };
 

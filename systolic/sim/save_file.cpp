@@ -64,7 +64,7 @@ constexpr std::array kNamed{
     std::pair{std::string_view("word"), WaveFormat::Instruction},
     std::pair{std::string_view("head"), WaveFormat::Instruction},
 };
-/// Translation files, by format; their names end in these.
+/// Translation files, by format. Their names end in these.
 constexpr std::array kTranslations{
     std::pair{WaveFormat::Elements, std::string_view("elements.txt")},
     std::pair{WaveFormat::Weights, std::string_view("weights.txt")},
@@ -92,7 +92,7 @@ struct Signal {
   std::uint32_t handle = 0;
   WaveFormat format = WaveFormat::Hexadecimal;
 };
-/// By group; the machine's own ports and wires under "".
+/// By group. The machine's own ports and wires under "".
 using Signals = std::map<std::string_view, std::vector<Signal>>;
 
 std::string_view group_of(const std::vector<std::string>& scopes) {

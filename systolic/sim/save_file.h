@@ -24,7 +24,7 @@ enum class WaveFormat {
 
 /// Format of the signal "name [7:0]" in the module of that instance.
 WaveFormat format_of(std::string_view instance, std::string_view name);
-/// "1 -0.5 off" for the bits '0' and '1', the most significant first; lane or column 0 comes first.
+/// "1 -0.5 off" for the bits '0' and '1', the most significant first. Lane or column 0 comes first.
 std::string wave_text(WaveFormat format, std::string_view bits, PeKind pe);
 
 /// Files that write_save_file makes beside this waveform file.

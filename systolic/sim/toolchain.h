@@ -9,7 +9,7 @@
 namespace triptych::mmu {
 
 struct Toolchain {
-  std::string verilator, make, compiler;  ///< their names; empty: not there
+  std::string verilator, make, compiler;  ///< their names. Empty: not there
   bool is_clang = false;
   std::string identity;  ///< versions of Verilator and compiler, and the processor they compile for
 

@@ -1,4 +1,4 @@
-// Verilator's class of one machine as an RtlModel. Compiled once per machine; ports are named alike
+// Verilator's class of one machine as an RtlModel. Compiled once per machine. Ports are named alike
 // in all of them and differ only in width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -60,7 +60,7 @@ class VerilatedBanks {
   std::vector<const VerilatedVar*> banks_;
 };
 
-/// Members of a VerilatedModel; a base of it, since its ports lie in here.
+/// Members of a VerilatedModel. A base of it, since its ports lie in here.
 template <class Model>
 struct VerilatedParts {
   VerilatedContext context;

@@ -26,7 +26,7 @@ inline std::string& kept_text() {
   return text;
 }
 
-/// Writes to standard error; "?" replaces bytes that could steer a terminal.
+/// Writes to standard error. "?" replaces bytes that could steer a terminal.
 inline void put_plain(char* text) {
   for (char* c = text; *c != '\0'; ++c) {
     const auto code = static_cast<unsigned char>(*c);

@@ -10,7 +10,7 @@ namespace triptych::mmu {
 bool is_wave_file(const std::filesystem::path& waves);
 /// The FST file of these waves: itself, or the one beside a VCD file.
 std::filesystem::path fst_of(const std::filesystem::path& waves);
-/// Writes the VCD file `waves` from the FST beside it; nothing for an FST file. Throws
+/// Writes the VCD file `waves` from the FST beside it. Nothing for an FST file. Throws
 /// std::runtime_error when a file cannot be used.
 void write_vcd(const std::filesystem::path& waves);
 

@@ -24,7 +24,7 @@ class Activations {
 
   /// The buffer or a descriptor has changed.
   void forget();
-  /// Goes to what these steps stream; all arguments stay as they are until the last block.
+  /// Goes to what these steps stream. All arguments stay as they are until the last block.
   template <class Element>
   void begin(Steps steps, const SetStream& stream, const SetTaps& taps,
              const BufferView<Element>& buffer);
@@ -52,7 +52,7 @@ class Activations {
 
   const MachineConfig& machine_;
   Steps steps_;
-  std::vector<Vector> values_;  ///< a place for each block; the first is for what is not kept
+  std::vector<Vector> values_;  ///< a place for each block. The first is for what is not kept
   std::size_t used_ = 1;        ///< places
   std::size_t place_ = 0;       ///< of the first block
   std::vector<Kept> kept_;

@@ -106,7 +106,7 @@ class Outstanding {
   /// From when one more request may be presented.
   Cycle room() const { return count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1; }
   void add(Cycle arrival) { arrivals_[count_++ % kLimit] = arrival; }
-  /// The first cycle from `cycle` on in which none arrives that has been asked for; no arrival
+  /// The first cycle from `cycle` on in which none arrives that has been asked for. No arrival
   /// before it matters any more.
   Cycle first_without(Cycle cycle) {
     passed_ = std::max(passed_, count_ - std::min(count_, kLimit));

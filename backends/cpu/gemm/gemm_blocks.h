@@ -29,7 +29,7 @@ struct GemmShape {
 /// How a product is cut; of each batch entry.
 struct GemmBlocking {
   std::int64_t columns = 0;        ///< of a panel
-  std::int64_t width = 0;          ///< of all tiles; those of the last panel may be narrow
+  std::int64_t width = 0;          ///< of all tiles. Those of the last panel may be narrow
   std::int64_t row_tiles = 0;      ///< of the registers
   std::int64_t panels = 0;         ///< of B
   std::int64_t row_blocks = 0;     ///< each packs all of B for itself

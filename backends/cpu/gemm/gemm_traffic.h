@@ -11,7 +11,7 @@
 
 namespace triptych::cpu {
 
-/// A batch of products [m, k] x [k, n] as the microkernel meets them; sizes are in elements of 4
+/// A batch of products [m, k] x [k, n] as the microkernel meets them. Sizes are in elements of 4
 /// bytes and per batch entry, unless they say otherwise.
 struct PackedProduct {
   double batch = 1;

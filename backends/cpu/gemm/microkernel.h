@@ -13,14 +13,14 @@ namespace triptych::cpu {
 /// Unit in which a product computes: float, or PairWord for pairs of int16. Both are 4 bytes.
 using PairWord = std::int32_t;
 
-/// The word of two factors; k even is `first`.
+/// The word of two factors. k even is `first`.
 constexpr PairWord pair_word(std::int32_t first, std::int32_t second) {
   return static_cast<PairWord>((static_cast<std::uint32_t>(first) & 0xFFFFU) |
                                (static_cast<std::uint32_t>(second) << 16U));
 }
 
-/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner; `a` holds `rows` elements
-/// for each k, a_step from one k to the next (0: no gaps); row k of b lies at b + outer * b_outer +
+/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner. `a` holds `rows` elements
+/// for each k, a_step from one k to the next (0: no gaps). Row k of b lies at b + outer * b_outer +
 /// inner * b_inner.
 template <class T>
 struct BasicMicroTile {

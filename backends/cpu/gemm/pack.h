@@ -110,12 +110,12 @@ struct PatchGrid {
   std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
 };
 
-/// The same in pairs; `k` counts words.
+/// The same in pairs. `k` counts words.
 void pack_pair_patches(const PatchGrid& grid, const std::int8_t* x, Range k, Range n,
                        PairWord* panels);
 
 /// Packs rows `k` of columns `n` (from a multiple of the panel's width) into panels [k][columns],
-/// one panel after the other; columns beyond n.end become 0.
+/// one panel after the other. Columns beyond n.end become 0.
 void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels,
                   Rounding rounding);
 

@@ -202,7 +202,7 @@ class ConvTransposeGemm : public Kernel {
   BasicPackedOperand<Element, Word> weights_;
 };
 
-/// Traffic of ConvTransposeGemm in float32; phases count as equal where they are not quite.
+/// Traffic of ConvTransposeGemm in float32. Phases count as equal where they are not quite.
 std::vector<LevelTraffic> conv_transpose_traffic(const KernelQuery& query, const Device& device) {
   const auto g =
       query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);

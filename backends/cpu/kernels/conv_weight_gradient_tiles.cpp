@@ -147,7 +147,7 @@ class ConvWeightGradientTiles : public Kernel {
     chunk.bands.push_back(band);
   }
 
-  /// Planes of x, padded; true when all of it is finite.
+  /// Planes of x, padded. True when all of it is finite.
   bool pack_x(const Chunk& chunk, const float* x, std::uint16_t* to) const {
     std::atomic<bool> finite = true;
     parallel_for(channels_, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -72,7 +72,7 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
   std::int64_t elements_;
 };
 
-/// Labels of one integer type; those outside [0, classes) and equal to `ignored` do not count.
+/// Labels of one integer type. Those outside [0, classes) and equal to `ignored` do not count.
 struct Labels {
   const std::byte* data;
   bool wide;  ///< i64, else i32

@@ -15,11 +15,11 @@ namespace triptych::cpu {
 
 class StridedCopy {
  public:
-  /// Elements of `element_size` bytes (1, 2, 4 or 8); the views have equal shapes and `to` visits
+  /// Elements of `element_size` bytes (1, 2, 4 or 8). The views have equal shapes and `to` visits
   /// no element twice.
   StridedCopy(const StridedView& from, const StridedView& to, std::size_t element_size);
 
-  /// y[to] = x[from]; x and y are the addresses of the views' element 0 and do not overlap.
+  /// y[to] = x[from]. x and y are the addresses of the views' element 0 and do not overlap.
   void run(const std::byte* x, std::byte* y) const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace triptych::cpu {
 
-/// c [m, n] = a [m, k] b [k, n]; all dense and in order of rows.
+/// c [m, n] = a [m, k] b [k, n]. All dense and in order of rows.
 struct PlainProduct {
   const float* a = nullptr;
   const float* b = nullptr;

@@ -7,7 +7,7 @@
 
 namespace triptych::cpu {
 
-/// The weights; tap t of the filter from input channel c to output channel o lies at data + o *
+/// The weights. Tap t of the filter from input channel c to output channel o lies at data + o *
 /// out_stride + c * in_stride + t. One of the strides is 9.
 struct WinogradWeights {
   const float* data = nullptr;

@@ -47,7 +47,7 @@ struct WinogradPatches {
   std::int64_t column = 0;
 };
 
-/// v = B^T x B for every patch of the row; beyond the plane x is 0.
+/// v = B^T x B for every patch of the row. Beyond the plane x is 0.
 void transform_patches(const WinogradGrid& grid, const WinogradPatches& patches);
 
 /// One channel of one row of tiles on its way back.
@@ -96,10 +96,10 @@ struct WinogradChannels {
   std::int64_t tile_stride = 0;
 };
 
-/// B^T x B of patches; `lines` has patch() rows.
+/// B^T x B of patches. `lines` has patch() rows.
 void transform_patch_channels(int tile, const WinogradChannels& channels);
 
-/// A dy A^T of tiles; `lines` has `tile` rows.
+/// A dy A^T of tiles. `lines` has `tile` rows.
 void transform_gradient_channels(int tile, const WinogradChannels& channels);
 
 /// G^T s G for the lanes from sums + p * point_stride on. Tap t goes to the lanes from taps + t *

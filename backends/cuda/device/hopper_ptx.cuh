@@ -1,4 +1,4 @@
-// kernels/hopper.cuh in PTX for sm_90a. In code for other architectures these trap; the kernels
+// kernels/hopper.cuh in PTX for sm_90a. In code for other architectures these trap. The kernels
 // that use them refuse GPUs of other architectures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,4 +1,4 @@
-// Launching kernels on a real GPU; what emulation/grid.h is to the emulated one.
+// Launching kernels on a real GPU. What emulation/grid.h is to the emulated one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -60,7 +60,7 @@ __device__ void load_matrices_transposed(Swizzled<kRows>& from, int row, int pie
 
 class CopyQueue {
  public:
-  /// The piece at element `index` of `source`; zeros, and nothing read, where not `inside`.
+  /// The piece at element `index` of `source`. Zeros, and nothing read, where not `inside`.
   template <int kRows>
   __device__ void copy(Swizzled<kRows>& to, int row, int piece, Global<const BFloat16> source,
                        std::int64_t index, bool inside) {

@@ -1,4 +1,4 @@
-// Matrices as Hopper's copy engine takes them. The driver encodes them; it is asked for by name, so
+// Matrices as Hopper's copy engine takes them. The driver encodes them. It is asked for by name, so
 // that this library loads where there is no driver.
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda.h>

@@ -52,12 +52,12 @@ class AccessOrder {
                        const std::string& place) const;
 
  private:
-  using Clock = std::vector<std::uint32_t>;  ///< by thread: its time; empty: all 0
+  using Clock = std::vector<std::uint32_t>;  ///< by thread: its time. Empty: all 0
   /// The effect of fences on a thread.
   struct Fenced {
     Clock known;     ///< accesses of other threads that come before its next
     Clock pending;   ///< which do after its next fence
-    Clock released;  ///< that whoever reads its next relaxed write may learn of; empty: none
+    Clock released;  ///< that whoever reads its next relaxed write may learn of. Empty: none
   };
 
   std::uint32_t known(unsigned thread, unsigned other) const;
@@ -71,7 +71,7 @@ class AccessOrder {
   /// By thread and lane of its warp: the time up to which that lane's accesses come before its own.
   std::vector<std::array<std::uint32_t, 32>> known_lanes_;
   std::vector<std::vector<Entry>> more_;
-  std::vector<Fenced> fenced_;  ///< by thread; empty: none has fenced
+  std::vector<Fenced> fenced_;  ///< by thread. Empty: none has fenced
   std::unordered_map<std::uintptr_t, Clock> messages_;
 };
 

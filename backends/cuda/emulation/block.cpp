@@ -238,7 +238,7 @@ Fiber& Block::next_fiber() {
   return home_;
 }
 
-/// In the order of their numbers, from the running one on; lanes of its own warp first.
+/// In the order of their numbers, from the running one on. Lanes of its own warp first.
 unsigned Block::next_ready() const {
   const auto first = states_.begin() + thread_ / kWarp * kWarp;
   const auto last = states_.begin() + std::min(count_, (thread_ / kWarp + 1) * kWarp);

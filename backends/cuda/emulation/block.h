@@ -125,7 +125,7 @@ class Block {
 
  private:
   enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, AtSignal, Ended };
-  /// Lanes of one warp that exchange values; it is kept until each of them has gone on.
+  /// Lanes of one warp that exchange values. It is kept until each of them has gone on.
   struct Meeting {
     unsigned warp = 0;
     std::uint32_t mask = 0, arrived = 0;
@@ -144,7 +144,7 @@ class Block {
 
   void work();
   void run_threads();
-  /// Counts a step; true when it is the others' turn.
+  /// Counts a step. True when it is the others' turn.
   bool tick(const Location& where);
   void read_again(const Location& where);
   void let_others_go_on(const Location& where);
@@ -187,7 +187,7 @@ class Block {
   std::unique_ptr<AsyncUnits> units_;
   bool uses_units_ = false;
 
-  std::vector<unsigned> order_;  ///< in which threads start; empty: ascending
+  std::vector<unsigned> order_;  ///< in which threads start. Empty: ascending
   std::vector<State> states_;
   std::vector<Thread> threads_;
   std::vector<Meeting*> gathering_, free_meetings_;

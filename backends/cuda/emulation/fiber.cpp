@@ -21,7 +21,7 @@ namespace context = boost::context::detail;
 
 namespace {
 
-/// Whoever made the last switch of this thread; it is told where it was left.
+/// Whoever made the last switch of this thread. It is told where it was left.
 thread_local Fiber* left = nullptr;
 thread_local Fiber* entered = nullptr;
 

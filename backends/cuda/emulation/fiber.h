@@ -1,5 +1,5 @@
 // A computation with a stack of its own that runs until it hands the processor to another. Fibers
-// of one operating-system thread only; a switch takes some twenty nanoseconds. Below
+// of one operating-system thread only. A switch takes some twenty nanoseconds. Below
 // boost::context::fiber, whose end no sanitizer follows (docs/decisions/0039).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,10 +21,10 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Goes on in this fiber; `from`, in which the caller runs, goes on when somebody resumes it.
+  /// Goes on in this fiber. `from`, in which the caller runs, goes on when somebody resumes it.
   void resume(Fiber& from);
 
-  /// Its stack; empty where it is a thread's own.
+  /// Its stack. Empty where it is a thread's own.
   std::span<const std::byte> stack() const;
 
  private:

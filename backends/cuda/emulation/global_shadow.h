@@ -24,7 +24,7 @@ class GlobalShadow {
  public:
   static constexpr std::uintptr_t kPageBytes = 4096;
 
-  /// Who did it, as one number; 0: nobody.
+  /// Who did it, as one number. 0: nobody.
   struct Word {
     std::atomic<std::uint64_t> written{0}, read{0};
   };

@@ -19,7 +19,7 @@ class RequestWatcher;
 enum class Mode {
   Plain,    ///< values only
   Counted,  ///< and counters
-  Checked,  ///< and faults; counters only where the stream is told to count
+  Checked,  ///< and faults. Counters only where the stream is told to count
 };
 
 /// Demands of a kernel launch.

@@ -81,7 +81,7 @@ enum class WarpWork : std::uint8_t {
 /// last: what it does next happens before the others go on.
 bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where,
               WarpWork work = WarpWork::Exchange);
-/// Value that `lane` left in the exchange before; it must have taken part.
+/// Value that `lane` left in the exchange before. It must have taken part.
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
 unsigned lane_index();
 

@@ -79,7 +79,7 @@ class Lockstep {
   bool is_long(unsigned lane) const { return lanes_[lane].steps.size() >= longest_; }
   /// Issues the instructions whose lanes are known.
   void advance(IssueObserver& observer);
-  /// The lanes have come together: issues everything; they go on from one place.
+  /// The lanes have come together: issues everything. They go on from one place.
   void close(IssueObserver& observer);
   /// Lanes of the mask have come together, which may be all that are left.
   void meet(std::uint32_t mask, IssueObserver& observer);

@@ -29,7 +29,7 @@ class OrderWatch {
 
   void block_met();
   void warp_met(unsigned warp, std::uint32_t mask);
-  /// The thread arrives at the barrier; it has waited for it. Its phase is over.
+  /// The thread arrives at the barrier. It has waited for it. Its phase is over.
   void arrived(unsigned thread, std::size_t barrier);
   void waited(unsigned thread, std::size_t barrier);
   void phase_over(std::size_t barrier);

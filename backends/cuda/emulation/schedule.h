@@ -15,13 +15,13 @@ enum class OperandReads : std::uint8_t {
 };
 
 struct Schedule {
-  std::uint64_t seed = 0;  ///< of the order of threads; 0: ascending
+  std::uint64_t seed = 0;  ///< of the order of threads. 0: ascending
   OperandReads operands = OperandReads::Latest;
   unsigned most_blocks = 132;  ///< that run at once: multiprocessors of an H100 or H200
   /// Accesses and waits after which a thread counts as one that never ends.
   std::uint64_t most_steps = std::uint64_t{1} << 28;
   /// After so many of them a thread lets the others go on, so that the lanes of a warp stay near
-  /// each other; 0: never.
+  /// each other. 0: never.
   std::uint64_t turn = 0;
   /// Steps after which only its own warp goes on so: whoever is that far does not end, more likely
   /// than not.

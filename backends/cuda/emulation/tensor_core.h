@@ -114,7 +114,7 @@ void load_matrices_transposed(Swizzled<kRows>& from, int row, int piece, Pair (&
   load_rows<true>(from, row, piece, out, where);
 }
 
-/// Reads its sources at once and delivers when waited for; until then the targets hold NaNs.
+/// Reads its sources at once and delivers when waited for. Until then the targets hold NaNs.
 class CopyQueue {
  public:
   template <int kRows>

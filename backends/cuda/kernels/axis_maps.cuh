@@ -151,7 +151,7 @@ struct WeightedTap {
   float weight = 1;
 };
 
-/// Taps of all axes with tables; those of table entry e are [begins[e], begins[e + 1]).
+/// Taps of all axes with tables. Those of table entry e are [begins[e], begins[e + 1]).
 struct TapTables {
   Global<const std::int64_t> begins;
   Global<const WeightedTap> taps;

@@ -273,7 +273,7 @@ class BatchNormalizationKernel : public Kernel {
   ImageSpan x_, y_;
 };
 
-/// A value per channel; a bias where a Relu stands behind the normalisation.
+/// A value per channel. A bias where a Relu stands behind the normalisation.
 struct GradientValues {
   Global<const float> scale, mean, deviation, bias;
   Global<float> dscale, dbias;

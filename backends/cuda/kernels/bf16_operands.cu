@@ -9,7 +9,7 @@ namespace {
 
 using RoundedFour = Vector<BFloat16, 4>;
 
-/// Four elements per thread; kVector: rows of x are whole in them.
+/// Four elements per thread. kVector: rows of x are whole in them.
 template <bool kVector>
 __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std::int64_t rows,
                                   std::int64_t columns) {

@@ -33,7 +33,7 @@ struct FloatFinish {
 };
 
 /// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
-/// (tap, input position minus j); those of a convolution have stride 1 there.
+/// (tap, input position minus j). Those of a convolution have stride 1 there.
 struct WindowTap {
   std::int64_t tap, offset;
 };

@@ -120,7 +120,7 @@ __device__ Held<kEach> apply(BinaryKind kind, const Held<kEach>& a, const Held<k
   }
 }
 
-/// The whole chain; fetch(i) reads input i.
+/// The whole chain. fetch(i) reads input i.
 template <int kEach, class Fetch>
 __device__ Held<kEach> run_chain(const ChainProblem& problem, const Fetch& fetch) {
   Held<kEach> y = fetch(0);

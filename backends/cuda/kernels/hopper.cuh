@@ -1,6 +1,6 @@
 // Additions of compute capability 9.0, as small types: products of a warpgroup (four warps) whose
 // operands stay in shared memory, a copy engine that brings whole boxes of a matrix, and barriers
-// with phases that count the bytes which have come. In PTX for sm_90a (device/hopper_ptx.cuh); the
+// with phases that count the bytes which have come. In PTX for sm_90a (device/hopper_ptx.cuh). The
 // emulation (emulation/hopper.h) works tile by tile, with the rounding of tensor_core.cuh.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,17 +27,17 @@ struct WarpgroupSums {
 //     box[0] is 64, and the rows of a box are its other axes, the second fastest.
 //   class PhaseBarrier, in shared memory: phases 0, 1, 0, ... each over when all have arrived and
 //     the bytes they expect have come.
-//       begin(arrivals); begin_warpgroups(count): the arrivals are whole warpgroups;
+//       begin(arrivals). begin_warpgroups(count): the arrivals are whole warpgroups;
 //       expect(bytes): one arrival, which says how much will come; arrive_warpgroup();
 //       wait(parity): until the phase of this parity is over.
 //   publish_barriers(): what begin() wrote, to the copy engine. A block barrier must follow.
 //   load_box(Swizzled& to, int row, const TensorMap& from, int column, int from_row,
 //   PhaseBarrier&), load_box(to, row, from, const int (&at)[4], barrier):
-//     asked by one thread; its bytes count for the barrier's phase. A place may be negative.
-//   Products of a warpgroup, all its threads together; `sums` is an array of WarpgroupSums:
+//     asked by one thread. Its bytes count for the barrier's phase. A place may be negative.
+//   Products of a warpgroup, all its threads together. `sums` is an array of WarpgroupSums:
 //       fence_products(sums): before the first product that adds to sums that the threads wrote;
 //       multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts
-//         c += a b' of 64 rows of a and 128 rows of b, 64 values of k; each from a multiple of 8;
+//         c += a b' of 64 rows of a and 128 rows of b, 64 values of k. Each from a multiple of 8;
 //       commit_products(sums): closes a group of products;
 //       wait_products<kPending>(sums): until all groups but the last kPending are done. All sums
 //         that products are still under way for are named.

@@ -15,7 +15,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 /// Parts of products. A Problem has `tile(number)`, which gives tile `number` of y as its
-/// own type; `steps()`, of 64 values of k each; `load(tiles, stage, tile, step, full)`, which asks
+/// own type; `steps()`, of 64 values of k each. `load(tiles, stage, tile, step, full)`, which asks
 /// for kRows rows of a and kColumns rows of b; and `store_pair(tile, m, n, first, second)`, sums of
 /// two neighbours along n, the first even, counted from the tile's first.
 struct HopperTiles {

@@ -89,7 +89,7 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
   std::int64_t elements_;
 };
 
-/// Labels of one integer type; those outside [0, classes) and equal to `ignored` do not count.
+/// Labels of one integer type. Those outside [0, classes) and equal to `ignored` do not count.
 struct Labels {
   Global<const std::int64_t> wide;
   Global<const std::int32_t> narrow;

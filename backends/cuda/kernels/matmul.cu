@@ -118,7 +118,7 @@ struct LadderTile {
   }
 };
 
-/// One thread per element; a block of 32 x 32 shares tiles of a and b in shared memory, so that
+/// One thread per element. A block of 32 x 32 shares tiles of a and b in shared memory, so that
 /// each element of them is read 32 times less often from global memory.
 template <class Tile, class Problem>
 __global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {

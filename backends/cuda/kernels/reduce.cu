@@ -154,7 +154,7 @@ __global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
   }
 }
 
-/// y[output] = the balanced tree over results[output]; a block of threads owns an output.
+/// y[output] = the balanced tree over results[output]. A block of threads owns an output.
 template <class Combine>
 __global__ void fold_results_kernel(Global<const typename Combine::Type> results,
                                     Global<typename Combine::Type> y, ReduceLayout layout,
@@ -230,7 +230,7 @@ struct ArgMaxLayout : AxisLines {
   bool last = false;  ///< of equal elements
 };
 
-/// The best element of some; none at first.
+/// The best element of some. None at first.
 template <class C>
 struct Best {
   C value{};

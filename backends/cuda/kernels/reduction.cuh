@@ -18,7 +18,7 @@ __device__ inline int warp_of_block() { return static_cast<int>(threadIdx.x) / k
 __device__ inline std::int64_t global_warp() { return global_thread() / kLanes; }
 __device__ inline std::int64_t all_warps() { return all_threads() / kLanes; }
 
-/// The lanes of a warp folded by halving; the result is lane 0's.
+/// The lanes of a warp folded by halving. The result is lane 0's.
 template <class Combine>
 __device__ typename Combine::Type fold_lanes(typename Combine::Type value) {
   for (unsigned half = kLanes / 2; half > 0; half /= 2) {

@@ -9,7 +9,7 @@
 
 namespace triptych::cuda {
 
-/// Images, or weights: [images, channels, plane] with `stride` elements from image to image; packed
+/// Images, or weights: [images, channels, plane] with `stride` elements from image to image. Packed
 /// they are [images, plane, channels] and dense.
 struct ImageBlock {
   std::int64_t images = 1, channels = 1, plane = 1;

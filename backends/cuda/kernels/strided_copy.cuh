@@ -99,7 +99,7 @@ class StridedCopy {
     TRIPTYCH_ASSERT(from.shape == to.shape);
   }
 
-  /// y[to] = x[from]; x and y are the addresses of the views' element 0 and do not overlap.
+  /// y[to] = x[from]. x and y are the addresses of the views' element 0 and do not overlap.
   void run(Stream* stream, const std::byte* x, std::byte* y) const {
     if (walk_.offsets.elements == 0) return;
     const auto unit_size = widest_unit(joined_distances_ | address_of(x) | address_of(y));

@@ -146,7 +146,7 @@ __device__ void add_values(HeadTiles<kChunks>& tiles, int stage, const FragmentC
   }
 }
 
-/// Scales scores; -inf for keys that are not there, or that a query does not see.
+/// Scales scores. -inf for keys that are not there, or that a query does not see.
 __device__ inline void mask(const FlashProblem& problem, std::int64_t query, std::int64_t key,
                             FragmentC (&s)[8]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -4,7 +4,7 @@
 // one is multiplied, two are on their way.
 //
 // A Problem has `sizes` and `entry(batch)`, which gives one product of the batch: arrays `left` and
-// `right`; `at_a(m, k)` and `at_b(k, n)`, where in them the eight elements from there on lie along
+// `right`. `at_a(m, k)` and `at_b(k, n)`, where in them the eight elements from there on lie along
 // k or, as kRowsAlongK and kColumnsAlongN say, along m and n. `store(m, n, sum)`, and
 // `store_inside` for two neighbours along n, the first even, as far as they lie inside of y.
 // SPDX-License-Identifier: Apache-2.0
@@ -261,7 +261,7 @@ void launch_tensor_core_gemm(Stream* stream, const char* name, const Problem& pr
   }
 }
 
-/// Within what the kernel numbers; tensor cores round where other contracts do not.
+/// Within what the kernel numbers. Tensor cores round where other contracts do not.
 inline Verdict accepts_tensor_core(const GemmSizes& sizes, Contract contract) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   if (contract != Contract::Bf16) {

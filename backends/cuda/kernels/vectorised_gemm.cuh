@@ -59,7 +59,7 @@ __device__ void store_operand(const Four& fetched, Tile& tile, int stage) {
   }
 }
 
-/// A thread's first row and column in the tile; its pieces lie 16 rows and 32 columns apart.
+/// A thread's first row and column in the tile. Its pieces lie 16 rows and 32 columns apart.
 struct WidePosition {
   static constexpr int kRowStep = 16, kColumnStep = 32;
   int row, column;

@@ -17,7 +17,7 @@ struct AccessPattern {
   std::int64_t stride = 1, first = 0;
 };
 
-/// Launches the kernel; its requests are on the stream's counters, and told to its watcher. Throws
+/// Launches the kernel. Its requests are on the stream's counters, and told to its watcher. Throws
 /// InvalidArgument for a pattern that no GPU can read, or that reads more than 64 KiB.
 void run_access_pattern(emulation::EmulatedStream& stream, const AccessPattern& pattern);
 

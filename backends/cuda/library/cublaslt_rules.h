@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kFloatTensorCores =
     ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA};
 
 /// Arithmetic that may be used: float32 fused multiply-adds on float32 operands under f32, tensor
-/// cores too on bfloat16 operands under bf16, always with float32 sums; 0: nothing. What is
+/// cores too on bfloat16 operands under bf16, always with float32 sums. 0: nothing. What is
 /// computed is decided by the operands' and the sums' types, not by the instruction.
 inline std::uint64_t allowed_implementations(Contract contract) {
   if (contract == Contract::F32) {
@@ -34,7 +34,7 @@ inline std::uint64_t allowed_implementations(Contract contract) {
   return 0;
 }
 
-/// Why the contract forbids an implementation with these flags; empty where it allows it.
+/// Why the contract forbids an implementation with these flags. Empty where it allows it.
 inline std::string implementation_problem(std::uint64_t flags, Contract contract) {
   const auto forbidden = flags & ~allowed_implementations(contract);
   if ((forbidden & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0) return "uses tensor cores";

@@ -1,7 +1,7 @@
 // Functions that g++'s instrumentation calls (-fsanitize=thread, -fsanitize-coverage=trace-pc,
 // -fsanitize=bounds-strict), and the words of language.h, passed on to the program. Compiled into
-// every library of plain kernels, without instrumentation; the run-time libraries of the
-// sanitizers are not linked.
+// every library of plain kernels, without instrumentation. The run-time libraries of the sanitizers
+// are not linked.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/plain/services.h"
 

@@ -52,7 +52,7 @@ class ObjectFile {
   std::pair<std::uint64_t, std::uint64_t> code() const;
   /// Empty where the file has none.
   LineTable lines() const;
-  /// Content of a section; empty where the file has none of that name.
+  /// Content of a section. Empty where the file has none of that name.
   std::string text(std::string_view section) const;
 
  private:

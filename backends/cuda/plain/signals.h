@@ -6,8 +6,8 @@
 
 namespace triptych::cuda::plain {
 
-/// Turns segmentation faults and divisions by zero of kernels into faults, as long as it lives;
-/// those of anything else go where they went before.
+/// Turns segmentation faults and divisions by zero of kernels into faults, as long as it lives.
+/// Those of anything else go where they went before.
 class SignalGuard {
  public:
   SignalGuard();

@@ -36,7 +36,7 @@ class Watch {
   /// Fails the running thread where it may not do this. Else counts and checks it.
   void access(Touch how, std::uintptr_t address, std::size_t bytes,
               const emulation::Location& where) const;
-  /// The array or variable at an address, for messages; empty: none.
+  /// The array or variable at an address, for messages. Empty: none.
   std::string name(std::uintptr_t address) const;
   const KernelLibrary& library() const { return library_; }
   /// Shared memory that the threads used, as far as its size is fixed, and that of the launch.
@@ -55,7 +55,7 @@ class Watch {
   std::span<const DeviceArray> arrays_;
   std::size_t dynamic_bytes_;
   mutable std::vector<std::atomic<bool>> used_;  ///< by shared variable
-  /// By array and element; empty for arrays that have numbers from the beginning.
+  /// By array and element. Empty for arrays that have numbers from the beginning.
   mutable std::vector<std::vector<std::atomic<bool>>> written_;
 };
 

@@ -1,5 +1,5 @@
 // Plain CUDA C++ for g++: what nvcc's own headers are to a .cu file. Included before everything
-// else by `triptych kernel`; the compiler itself reports each load and store of what follows
+// else by `triptych kernel`. The compiler itself reports each load and store of what follows
 // (callbacks.cpp), so that kernels are written with bare pointers and __shared__ arrays.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

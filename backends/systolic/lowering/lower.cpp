@@ -205,7 +205,7 @@ class Lowering {
     return std::max({kFewestResults, rows_ / 2, ceil_div(results, kMostStores)});
   }
 
-  /// The matmul of some rows of one column tile; `keep`: a later part of it.
+  /// The matmul of some rows of one column tile. `keep`: a later part of it.
   TileStep tile_step(std::int64_t tile, Range rows, bool keep) const {
     TileStep step = {.matmul = {.accumulate = rows.begin > 0, .keep = keep}};
     if (keep) return step;

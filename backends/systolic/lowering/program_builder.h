@@ -57,7 +57,7 @@ class ProgramBuilder {
  private:
   struct PlacedStage {
     Stage stage;
-    std::int64_t fill = 0;    ///< number of its content; 0: nothing is ever read of it
+    std::int64_t fill = 0;    ///< number of its content. 0: nothing is ever read of it
     std::int64_t loads = 0;   ///< stages with loads up to it
     std::size_t emitted = 0;  ///< of its tiles
   };

@@ -48,7 +48,7 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   }
 }
 
-/// The best tilings of each job; jobs of one shape are rated once.
+/// The best tilings of each job. Jobs of one shape are rated once.
 std::vector<TilingCandidates> best_tilings(const StreamPlan& plan,
                                            const mmu::MachineConfig& machine,
                                            const TilingChoice& choice) {

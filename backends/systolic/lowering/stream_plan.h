@@ -15,7 +15,7 @@
 
 namespace triptych::systolic {
 
-/// One problem; its operands are indices into the plan's lists.
+/// One problem. Its operands are indices into the plan's lists.
 struct StreamJob {
   StreamProblem problem;
   std::size_t image = 0;
@@ -75,8 +75,8 @@ class PlanLowering {
       : machine_(machine), tiling_(std::move(tiling)) {}
 
   /// Completes the plan for all groups and parts of the memories, its operands in DRAM from address
-  /// 0 on. Returns the one with the least DRAM traffic among those within 1 % of the fewest cycles;
-  /// for problems met before, the one that was found then. Throws UnsupportedError when DRAM is too
+  /// 0 on. Returns the one with the least DRAM traffic among those within 1 % of the fewest cycles.
+  /// For problems met before, the one that was found then. Throws UnsupportedError when DRAM is too
   /// small, or when a number does not fit the instruction set.
   Lowered lower(const Planner& planner);
   /// The same of plans that stand in Lowered::open, changed in what crosses the DRAM: nothing where

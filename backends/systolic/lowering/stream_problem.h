@@ -88,7 +88,7 @@ struct Slice {
 /// within one tap.
 struct Slicing {
   bool one_tap = false;
-  std::int64_t channels = 0;  ///< at a time; 0: all
+  std::int64_t channels = 0;  ///< at a time. 0: all
 
   bool operator==(const Slicing&) const = default;
 };

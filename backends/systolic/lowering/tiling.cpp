@@ -126,7 +126,7 @@ class Estimator {
     }
   }
 
-  /// The first reason against a tiling; empty: none has all the sizes that are given.
+  /// The first reason against a tiling. Empty: none has all the sizes that are given.
   const std::string& refusal() const { return refusal_; }
 
   const std::vector<Tiling>& fastest() const { return shortlist_.fastest(); }
@@ -180,7 +180,7 @@ class Estimator {
            ceil_div(p_.x.out, t.box_x);
   }
   static std::int64_t box_positions(const Tiling& t) { return t.box_images * t.box_y * t.box_x; }
-  /// The largest even part of what is streamed whose results fit; 0: none does.
+  /// The largest even part of what is streamed whose results fit. 0: none does.
   std::int64_t pass_of(std::int64_t streamed, std::int64_t room) const {
     if (choice_.pass) {
       const auto given = std::min(*choice_.pass, streamed);

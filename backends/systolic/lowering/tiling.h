@@ -13,7 +13,7 @@
 namespace triptych::systolic {
 
 /// Into how many equal parts the two memories are cut, powers of two from 2 on. More of them hide
-/// the way from one unit to the next and back; fewer hold larger boxes and groups.
+/// the way from one unit to the next and back. Fewer hold larger boxes and groups.
 struct Parts {
   std::int64_t buffer = 2, accumulators = 2;
 
@@ -24,7 +24,7 @@ struct Parts {
 inline constexpr std::int64_t kTransposedTiles = 8;
 
 struct Tiling {
-  /// Output positions of one box. More than one image only with whole images; a transposed stream,
+  /// Output positions of one box. More than one image only with whole images. A transposed stream,
   /// whose positions are a chain, cuts rows only into boxes of a single one.
   std::int64_t box_images = 1, box_y = 1, box_x = 1;
   Slicing slicing;
@@ -51,7 +51,7 @@ struct TilingChoice {
   std::optional<std::int64_t> columns;               ///< Tiling::column_tiles
   std::optional<std::int64_t> buffer, accumulators;  ///< Parts
   std::optional<std::int64_t> group;                 ///< StreamProblem::group
-  std::string text = {};                             ///< as it was given; empty: nothing was
+  std::string text = {};                             ///< as it was given. Empty: nothing was
 };
 
 /// An estimate this much above the fewest cycles may still be within kSlack of them in truth.

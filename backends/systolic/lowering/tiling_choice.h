@@ -1,4 +1,4 @@
-// Sizes of a tiling that somebody fixes; the planner chooses those that are left open. As text:
+// Sizes of a tiling that somebody fixes. The planner chooses those that are left open. As text:
 // "pass=64,columns=2,buffer=4", each size a number or "all".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

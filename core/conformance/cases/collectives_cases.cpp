@@ -1,4 +1,4 @@
-// Collectives as the only rank of their axis; what several ranks do is in tests/unit/parallel.
+// Collectives as the only rank of their axis. What several ranks do is in tests/unit/parallel.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/collectives.h"
 

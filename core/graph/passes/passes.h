@@ -79,11 +79,11 @@ struct PassReport {
 
 struct PassOptions {
   bool inference = false;        ///< freeze and fold parameters first
-  std::size_t memory_limit = 0;  ///< bytes; 0: no recomputation
+  std::size_t memory_limit = 0;  ///< bytes. 0: no recomputation
   bool keep_text = false;        ///< fill text_before and text_after
 };
 
-/// The standard pipeline in its order; appends one report per pass to `reports` when given.
+/// The standard pipeline in its order. Appends one report per pass to `reports` when given.
 Graph optimize(Graph graph, const PassOptions& options, std::vector<PassReport>* reports = nullptr);
 
 }  // namespace triptych

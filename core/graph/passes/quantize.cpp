@@ -44,7 +44,7 @@ struct Requantization {
   std::int32_t shift = kMinRequantizeShift;
 };
 
-/// To 31 significant bits, fewer below 2^-32; factors of 2^30 and more, which saturate every
+/// To 31 significant bits, fewer below 2^-32. Factors of 2^30 and more, which saturate every
 /// nonzero sum, become the largest there is.
 Requantization requantization_of(double factor) {
   int exponent = 0;

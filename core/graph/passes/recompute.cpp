@@ -62,7 +62,7 @@ struct Split {
   std::int64_t freed_at_peak;  ///< bytes
 };
 
-/// Peak first; the bytes above the limit, summed over time, decide between equal peaks.
+/// Peak first. The bytes above the limit, summed over time, decide between equal peaks.
 struct Pressure {
   std::size_t peak = 0;
   double excess = 0;

@@ -12,7 +12,7 @@
 namespace triptych::onnx {
 namespace {
 
-/// "bij,bjk->bik" in parts; an ellipsis is refused.
+/// "bij,bjk->bik" in parts. An ellipsis is refused.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;

@@ -91,7 +91,7 @@ std::vector<ValueId> mish(NodeImport& n) {
   return {n.f.select(n.f.apply(BinaryKind::Greater, x, 20.0), x, y)};
 }
 
-/// The slope broadcasts to x; one per channel stands for axis 1 in old operator sets.
+/// The slope broadcasts to x. One per channel stands for axis 1 in old operator sets.
 std::vector<ValueId> prelu(NodeImport& n) {
   const auto x = n.in(0);
   auto slope = n.in(1);

@@ -154,7 +154,7 @@ std::vector<ValueId> one_hot(NodeImport& n) {
   return {n.f.select(is_on, value(1), value(0))};
 }
 
-/// 1 at the first largest element along an axis, else 0; before operator set 13 the elements from
+/// 1 at the first largest element along an axis, else 0. Before operator set 13 the elements from
 /// the axis on are one row.
 std::vector<ValueId> hardmax(NodeImport& n) {
   const Shape shape = n.shape(0);

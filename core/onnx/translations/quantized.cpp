@@ -89,7 +89,7 @@ std::vector<ValueId> dynamic_quantize_linear(NodeImport& n) {
   return {quantized(n, x, scale, zero, DType::U8), scale, zero};
 }
 
-/// An operand of 8 bits as int8, and its zero point there as int32; none: it is 0.
+/// An operand of 8 bits as int8, and its zero point there as int32. None: it is 0.
 struct Shifted {
   ValueId value, zero;
 };
@@ -113,7 +113,7 @@ Shifted shifted(const NodeImport& n, ValueId value, ValueId zero) {
   return result;
 }
 
-/// Sums of (x - its zero point) (w - its zero points, one or [O, 1, 1]); padding counts for
+/// Sums of (x - its zero point) (w - its zero points, one or [O, 1, 1]). Padding counts for
 /// nothing.
 ValueId integer_sums(const NodeImport& n, const QuantizedConv& op, const Shifted& x,
                      const Shifted& w) {

@@ -99,7 +99,7 @@ ArgMax arg_max_of(NodeImport& n) {
 
 std::vector<ValueId> arg_max(NodeImport& n) { return {n.apply(make_op(arg_max_of(n)), {n.in(0)})}; }
 
-/// The largest of -x; in whole numbers of -1 - x, which does not overflow.
+/// The largest of -x. In whole numbers of -1 - x, which does not overflow.
 std::vector<ValueId> arg_min(NodeImport& n) {
   const auto op = arg_max_of(n);
   if (is_floating(n.dtype(0))) {

@@ -41,7 +41,7 @@ struct AllReduceOptions {
   double timeout_s = 30;
 };
 
-/// "4KiB..64MiB,1000" as bytes; ranges go by factors of four.
+/// "4KiB..64MiB,1000" as bytes. Ranges go by factors of four.
 std::vector<std::int64_t> parse_bytes(const std::string& text) {
   constexpr std::array<std::pair<std::string_view, int>, 3> units = {
       {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
@@ -156,7 +156,7 @@ measure::AllReduceRow row_from(const page::Json& json) {
           .right = json.at("right")};
 }
 
-/// As one of the processes that mpirun started; rank 0 has the rows.
+/// As one of the processes that mpirun started. Rank 0 has the rows.
 std::vector<measure::AllReduceRow> on_this_process(const AllReduceOptions& options) {
   auto& session = parallel::MpiSession::of_process();
   std::vector<measure::AllReduceRow> rows;

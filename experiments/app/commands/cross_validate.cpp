@@ -77,7 +77,7 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
   return done;
 }
 
-/// Over the folds that have a score; nothing without one.
+/// Over the folds that have a score. Nothing without one.
 struct Spread {
   segmentation::Score mean;
   std::optional<double> deviation;  ///< of a sample

@@ -78,7 +78,7 @@ class Runner {
 
   /// A note on all images so far for the user, or an empty text.
   std::string note() const { return set_.note(); }
-  /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
+  /// Writes the files of `job`. Nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {
     const auto opened = or_note(job, [&] { return &images_.of(job.input); });
     if (!opened) return std::nullopt;

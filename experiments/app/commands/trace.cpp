@@ -399,7 +399,7 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   command.add_flag("--json", context.json, "print JSON");
 }
 
-/// The options of one operator; on a small array unless another machine is asked for.
+/// The options of one operator. On a small array unless another machine is asked for.
 std::shared_ptr<TraceOptions> operator_options() {
   auto options = std::make_shared<TraceOptions>();
   options->machine.backend = "systolic";

@@ -122,7 +122,7 @@ void weight_tile(State& state) {
                2.0 * static_cast<double>(lines * width) * tiles.max_rows * kWeightTileColumns);
 }
 
-/// Plain matrices as the operands of a PackedGemm; b is packed on the way.
+/// Plain matrices as the operands of a PackedGemm. b is packed on the way.
 class PlainOperands : public GemmOperands {
  public:
   explicit PlainOperands(const GemmShape& shape)
@@ -225,7 +225,7 @@ void winograd_filters(State& state) {
   report_floats(state, (9 + points) * filters);
 }
 
-/// A row of tiles of a block of channels; `rows` of the image belong to a tile.
+/// A row of tiles of a block of channels. `rows` of the image belong to a tile.
 template <class Transform>
 void winograd_channels(State& state, int rows, const Transform& transform) {
   const int tile = static_cast<int>(state.range(0)), points = (tile + 2) * (tile + 2);

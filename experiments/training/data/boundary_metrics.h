@@ -13,7 +13,7 @@
 
 namespace triptych::segmentation {
 
-/// In pixels; what manual outlines of the same object differ by.
+/// In pixels. What manual outlines of the same object differ by.
 inline constexpr double kBoundaryTolerance = 2;
 
 struct BoundaryScores {
@@ -26,7 +26,7 @@ struct BoundaryScores {
   double hausdorff95 = 0;
 };
 
-/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes
+/// Scores of class `label`. Nothing when neither has it. Throws InvalidArgument when the sizes
 /// differ.
 std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> predicted,
                                               std::span<const std::uint8_t> target, Size size,

@@ -62,7 +62,7 @@ Census census_of(std::span<const MaskSummary> masks) {
   return census;
 }
 
-/// Name of the first sample by which the samples have more than `most` values; empty: none.
+/// Name of the first sample by which the samples have more than `most` values. Empty: none.
 std::string first_with_more(const Census& census, const std::vector<Sample>& samples,
                             std::optional<std::uint16_t> ignored, std::int64_t most) {
   std::map<std::uint16_t, std::size_t> firsts;

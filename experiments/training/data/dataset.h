@@ -38,9 +38,9 @@ struct Sample {
   /// [channels, height, width]: whole numbers over the largest of their depth (255, 65535),
   /// floating values as they are
   std::vector<float> image;
-  std::vector<std::uint8_t> labels;        ///< [height, width]; binary: 1 is the target
-  std::vector<float> weights = {};         ///< [height, width], in the loss; empty: all alike
-  std::vector<std::uint8_t> classes = {};  ///< that its mask has, ascending; empty: not counted
+  std::vector<std::uint8_t> labels;        ///< [height, width]. Binary: 1 is the target
+  std::vector<float> weights = {};         ///< [height, width], in the loss. Empty: all alike
+  std::vector<std::uint8_t> classes = {};  ///< that its mask has, ascending. Empty: not counted
   std::string stack = {};                  ///< file of several sections that it is one of; or empty
   std::size_t place = 0;                   ///< in the data set as it was loaded
 
@@ -51,7 +51,7 @@ class SampleCache;
 
 /// Parts of samples that are no pictures: a row for each, by its place.
 struct Arrays {
-  std::vector<Tensor> inputs = {};  ///< of the network, in their order; empty: it takes the picture
+  std::vector<Tensor> inputs = {};  ///< of the network, in their order. Empty: it takes the picture
   Tensor target = {};               ///< i64: classes, kNoClass where none counts; f32: values
 };
 
@@ -62,16 +62,16 @@ struct Dataset {
   std::int64_t channels = 1;
   std::int64_t classes = 1;  ///< 1: binary, one output; else one output per class
   std::string labels =
-      {};  ///< what values of masks are (LabelMap::text); empty: no masks were read
+      {};  ///< what values of masks are (LabelMap::text). Empty: no masks were read
   std::string labelling = {};       ///< the same in words, with the share of each class
   std::string palette = {};         ///< colours of the masks' numbers (MaskSet::palette)
   std::vector<double> shares = {};  ///< of the counted pixels, by class
   std::vector<Sample> samples;      ///< without pixels where there is a cache
-  std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
+  std::string note = {};  ///< what its user must be told: files that were skipped. Empty: nothing
   std::shared_ptr<SampleCache> cache = {};    ///< of samples by place, shared by parts of a set
-  std::shared_ptr<const Arrays> arrays = {};  ///< likewise; nothing: pictures with masks
+  std::shared_ptr<const Arrays> arrays = {};  ///< likewise. Nothing: pictures with masks
 
-  /// Sample `i` with its pixels; for as long as this set lives where there is no cache.
+  /// Sample `i` with its pixels. For as long as this set lives where there is no cache.
   std::shared_ptr<const Sample> whole(std::size_t i) const;
   /// Applies `how` to every sample, to those of a cache whenever they are read.
   void change(const std::function<void(Sample&)>& how);
@@ -86,20 +86,20 @@ struct DatasetOptions {
   /// One stem per line, or CSV (read_list). Without a list every picture of `images` is taken, in
   /// ascending order of names.
   std::filesystem::path list;
-  std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
-  std::int64_t channels = 1;        ///< up to 5; 1: grey, of RGB its luma
+  std::vector<std::string> splits;  ///< rows of the list to keep. Empty: all
+  std::int64_t channels = 1;        ///< up to 5. 1: grey, of RGB its luma
   std::int64_t classes = 1;         ///< up to 255; 1 and 2: background and target
-  /// Meaning of the masks' values (LabelMap); empty: the one that derive_labels makes of those that
+  /// Meaning of the masks' values (LabelMap). Empty: the one that derive_labels makes of those that
   /// occur.
   std::string labels;
   /// The value of a mask whose pixels are to be ignored.
   std::optional<std::uint16_t> ignored;
-  std::vector<std::string> class_names;  ///< for what is said about the labels; empty: none
+  std::vector<std::string> class_names;  ///< for what is said about the labels. Empty: none
   bool invert = false;     ///< without labels and at most 2 classes: the darker value is class 1
   std::string palette;     ///< of the masks of the training (MaskSet::palette)
   bool by_itself = false;  ///< each image is normalised by itself: its depth does not count
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
-  std::int64_t cache_bytes = 0;           ///< limit of the pixels held in memory; 0: none
+  std::int64_t cache_bytes = 0;           ///< limit of the pixels held in memory. 0: none
   bool weighted = false;                  ///< samples will get weights, which count, too
 };
 
@@ -119,7 +119,7 @@ Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, co
 struct ListEntry {
   std::string name;  ///< of a file or its stem
   std::string split = {};
-  std::string mask = {};  ///< its file; empty: by the image's name
+  std::string mask = {};  ///< its file. Empty: by the image's name
   std::int64_t line = 0;  ///< of the list file, from 1
 };
 
@@ -129,7 +129,7 @@ struct ListEntry {
 /// or an unsafe name.
 std::vector<ListEntry> read_list(const std::filesystem::path& path);
 
-/// Moves the samples of `split` out of `dataset`; the order is kept.
+/// Moves the samples of `split` out of `dataset`. The order is kept.
 Dataset take_split(Dataset& dataset, std::string_view split);
 
 /// How sections of stacks are drawn.
@@ -142,7 +142,7 @@ enum class Sections : std::uint8_t {
 Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed,
                       Sections sections = Sections::Together);
 
-/// Moves part `fold` (from 0) of `folds` parts of the samples out of `dataset`; the order is kept.
+/// Moves part `fold` (from 0) of `folds` parts of the samples out of `dataset`. The order is kept.
 /// Every sample is in one part: pictures as `seed` shuffles them, sections of stacks in rows of
 /// neighbours. Throws InvalidArgument when a part would be empty.
 Dataset take_fold(Dataset& dataset, std::int64_t folds, std::int64_t fold, std::uint64_t seed);

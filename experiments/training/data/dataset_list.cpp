@@ -31,7 +31,7 @@ struct Row {
   std::vector<std::string> fields;
 };
 
-/// Calls of libcsv; nothing is thrown through it.
+/// Calls of libcsv. Nothing is thrown through it.
 struct Rows {
   std::vector<Row> rows;
   Row current;

@@ -44,7 +44,7 @@ struct DatasetDescription {
   std::vector<Duplicate> duplicates;
   std::vector<std::string> damaged;      ///< what is wrong with which file
   std::vector<std::string> suggestions;  ///< what to do before training, or how to train
-  std::string note;                      ///< files that were skipped; empty: none
+  std::string note;                      ///< files that were skipped. Empty: none
 };
 
 /// Reads all pictures of `options`, whose masks may be an empty path: there are none. A picture

@@ -84,7 +84,7 @@ class LabelMap {
 
  private:
   std::string text_;
-  std::vector<std::uint16_t> values_;  ///< by class; empty: a word
+  std::vector<std::uint16_t> values_;  ///< by class. Empty: a word
   std::vector<std::int16_t> classes_;  ///< by value, -1: none; as empty as values_
 };
 

@@ -26,7 +26,7 @@ struct Overlap {
   Overlap& operator+=(const Overlap& other);
 };
 
-/// Share, 0 to 1; nothing where there is nothing to score.
+/// Share, 0 to 1. Nothing where there is nothing to score.
 using Score = std::optional<double>;
 
 /// One class over all images.
@@ -51,7 +51,7 @@ struct Scores {
 /// Sets the means over the classes.
 void average_classes(Scores& scores);
 
-/// Collects images; the classes that count are 1 .. classes - 1 (binary: class 1), with equal
+/// Collects images. The classes that count are 1 .. classes - 1 (binary: class 1), with equal
 /// weight, so that a large background does not hide a small target.
 class Scorer {
  public:

@@ -10,7 +10,7 @@
 
 namespace triptych::segmentation {
 
-/// Grey levels from black to white for classes 0 .. classes - 1; pixels that are ignored are a
+/// Grey levels from black to white for classes 0 .. classes - 1. Pixels that are ignored are a
 /// chessboard of both.
 std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t width,
                                        std::int64_t classes);

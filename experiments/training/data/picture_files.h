@@ -17,12 +17,12 @@ namespace triptych::segmentation {
 /// True when the name ends in .png, .PNG or the like.
 bool has_png_name(const std::filesystem::path& path);
 
-/// The name of a section of a stack: STEM_000, STEM_001, ...; STEM when there is but one.
+/// The name of a section of a stack: STEM_000, STEM_001, .... STEM when there is but one.
 std::string section_name(const std::string& stem, std::int64_t page, std::int64_t pages);
 
 struct PictureFolder {
   std::vector<std::filesystem::path> images;  ///< in ascending order of their stems
-  /// Other files there and folders with pictures, but for hidden ones, as a sentence; empty: none.
+  /// Other files there and folders with pictures, but for hidden ones, as a sentence. Empty: none.
   std::string skipped;
 };
 

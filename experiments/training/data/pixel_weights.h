@@ -18,7 +18,7 @@ struct WeightOptions {
   /// "1,4": of class 0 and 1; "balanced": the inverse of each class's share of the pixels. Empty:
   /// classes count alike.
   std::string classes;
-  /// Most that background pixels between two objects gain; the paper has 10. 0: nothing.
+  /// Most that background pixels between two objects gain. The paper has 10. 0: nothing.
   double border = 0;
   double border_sigma = 5;  ///< pixels
 

@@ -25,12 +25,12 @@ struct RegionScores {
   double rand_split = 0;  ///< sum p_ij^2 / sum t_j^2
   double rand_merge = 0;  ///< sum p_ij^2 / sum s_i^2
   double rand = 0;        ///< V-Rand: sum p_ij^2 / (sum s_i^2 / 2 + sum t_j^2 / 2)
-  double info_split = 0;  ///< I(S; T) / H(S); 1 when H(S) is 0
-  double info_merge = 0;  ///< I(S; T) / H(T); 1 when H(T) is 0
-  double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2); 1 when both are 0
+  double info_split = 0;  ///< I(S; T) / H(S). 1 when H(S) is 0
+  double info_merge = 0;  ///< I(S; T) / H(T). 1 when H(T) is 0
+  double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2). 1 when both are 0
 };
 
-/// Scores of regions by number; 0: the boundary. Nothing when there are no true regions. Throws
+/// Scores of regions by number. 0: the boundary. Nothing when there are no true regions. Throws
 /// InvalidArgument when the sizes differ.
 std::optional<RegionScores> region_scores(std::span<const std::int32_t> predicted,
                                           std::span<const std::int32_t> target);
@@ -56,7 +56,7 @@ class RegionScorer {
   };
   std::int64_t images() const { return images_; }  ///< that have true regions
   RegionScores mean() const;                       ///< of the predicted classes
-  /// The largest mean over the images, of thresholds 0.1, 0.2, ... 0.9; regions are above them.
+  /// The largest mean over the images, of thresholds 0.1, 0.2, ... 0.9. Regions are above them.
   Best best() const;
 
  private:

@@ -30,7 +30,7 @@ struct MembranePicture {
 /// InvalidArgument for an empty or huge size.
 MembranePicture make_membranes(const SyntheticOptions& options, std::int64_t index);
 
-/// Pictures 0 .. count - 1 as a data set; the membrane is class 1. Throws InvalidArgument for more
+/// Pictures 0 .. count - 1 as a data set. The membrane is class 1. Throws InvalidArgument for more
 /// than two classes.
 Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count);
 

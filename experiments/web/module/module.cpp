@@ -170,7 +170,7 @@ Json stalls_json(const mmu::RunReport& report) {
   return list;
 }
 
-/// Runs the same program on the RTL; "" or what differs from the twin.
+/// Runs the same program on the RTL. "" or what differs from the twin.
 std::string run_rtl(const ArrayRun& run, Json& answer) {
   auto [machine, signals] = mmu::open_recorded_rtl(run.machine, longest(run.machine));
   std::ranges::copy(run.before, machine->dram().begin());

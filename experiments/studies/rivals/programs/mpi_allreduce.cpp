@@ -78,7 +78,7 @@ class AllReduce {
   int rank_ = 0, ranks_ = 1;
 };
 
-/// Prints a row on rank 0; true when every sum was right.
+/// Prints a row on rank 0. True when every sum was right.
 bool measure(std::size_t bytes, double seconds, bool in_place) {
   AllReduce sums(bytes / sizeof(float), in_place);
   const bool before = sums.check();

@@ -82,7 +82,7 @@ struct Training : Chain {
     std::int64_t in, out, size, window;
   };
 
-  /// 'same' padding; a window of 1 has a bias, one of 3 has none: the normalisation follows.
+  /// 'same' padding. A window of 1 has a bias, one of 3 has none: the normalisation follows.
   memory convolve(const memory& x, const Shape& shape, Back& back) {
     const auto& [in, out, size, window] = shape;
     const bool has_bias = window == 1;
@@ -260,7 +260,7 @@ struct Training : Chain {
     return y;
   }
 
-  /// The target is the sign of the image, which a network can learn; returns the gradient.
+  /// The target is the sign of the image, which a network can learn. Returns the gradient.
   memory cross_entropy(const memory& logits, const memory& image) {
     const memory gradient = zeros(logits.get_desc());
     steps.emplace_back([=, this] {
