@@ -1,4 +1,4 @@
-// The numeric contracts: what "identical" means (docs/concepts/numeric-contracts.md).
+// The numeric contracts define "identical" (docs/concepts/numeric-contracts.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,15 +8,15 @@
 
 namespace triptych {
 
-/// Where a vendor's libraries lie, beside the dynamic linker's own places.
+/// Directories of a vendor's libraries, in addition to the dynamic linker's own places.
 struct LibraryPlaces {
   std::string variable;  ///< of the environment, a toolkit's folder: "CUDA_PATH"
   std::string toolkit;   ///< where a toolkit lies by default: "/usr/local/cuda"
-  std::string package;   ///< folder among Python's packages whose */lib hold libraries: "nvidia"
+  std::string package;   ///< folder among Python's packages that has libraries in */lib: "nvidia"
 };
 
-/// The folders of `places` that exist, the first to be asked first: the toolkit's, then those of
-/// the packages of the Python installations that the environment names.
+/// The folders of `places` that exist, in the order of the search: the toolkit's, then those of the
+/// packages of the Python installations that the environment names.
 std::vector<std::string> library_folders(const LibraryPlaces& places);
 
 /// The address of a function, which takes the type of the pointer that it is assigned to.

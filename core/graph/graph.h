@@ -18,7 +18,7 @@ namespace triptych {
 enum class ValueKind {
   Input,       ///< set by the caller before each run
   Constant,    ///< known now, never changes
-  State,       ///< lives from run to run; has an initial value
+  State,       ///< persists from run to run, with an initial value
   Activation,  ///< output of a node
 };
 
@@ -39,7 +39,7 @@ struct Value {
   StateRole role = StateRole::Other;   ///< of a State
   NodeId producer;                     ///< of an Activation
   int output_index = 0;                ///< which output of the producer
-  std::shared_ptr<const Tensor> data;  ///< of a Constant; the initial value of a State
+  std::shared_ptr<const Tensor> data;  ///< of a Constant, or the initial value of a State
 };
 
 /// Two values that are one piece of memory, before and after a node.
@@ -58,11 +58,11 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Phase phase = Phase::Forward;
-  /// The first output of the forward node whose gradient a backward node computes. Invalid
+  /// For a backward node, the first output of the forward node that it differentiates. Invalid
   /// after a pass that fused that node into another.
   ValueId differentiates = {};
 
-  /// The states that the node updates in place; see Op::updates.
+  /// The states that the node updates in place (Op::updates).
   std::vector<StateUpdate> updates() const;
 };
 
@@ -118,7 +118,8 @@ class Graph : public OpEmitter {
   std::vector<std::vector<NodeId>> consumers() const;
   std::vector<TensorSpec> specs(Values values) const;
 
-  /// Prefix of the names of nodes and states added while it lives: `auto s = graph.scope("down1");`
+  /// Prefix for the names of nodes and states that are added while it exists:
+  /// `auto s = graph.scope("down1");`
   class Scope {
    public:
     Scope(Graph& graph, std::string_view name);

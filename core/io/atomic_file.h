@@ -35,11 +35,11 @@ class AtomicFile {
   /// Appends. Throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
   /// disk, so that no call takes long, commit included.
   void write(std::span<const std::byte> bytes);
-  /// Writes at `offset`, beside what write() appends; throws IoError.
+  /// Writes at `offset`, independently of write(), which appends. Throws IoError.
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
-  /// Reads back what was written. Throws IoError when there is less.
+  /// Reads back written data. Throws IoError when there is less.
   void read_at(std::int64_t offset, std::span<std::byte> into) const;
-  /// Makes the content durable under the target's name; throws IoError.
+  /// Makes the content durable under the target's name. Throws IoError.
   void commit();
 
  private:

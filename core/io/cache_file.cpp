@@ -54,7 +54,7 @@ CacheFile::~CacheFile() {
   try {
     save();
   } catch (const std::exception&) {
-    // Entries that a cache loses are found anew.
+    // Entries that a cache loses are computed again.
   }
 }
 

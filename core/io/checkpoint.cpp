@@ -94,7 +94,7 @@ std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   return name;
 }
 
-/// The newest of `places` whose metadata can be read, and its tensor file.
+/// The newest of `places` with readable metadata, and its tensor file.
 std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& folder,
                                                              const std::vector<Place>& places) {
   for (const auto& place : places) {
@@ -226,7 +226,7 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
     throw;
   }
   const auto kept = newest_readable(folder, before);
-  if (!kept && !before.empty()) return;  // what is damaged may still be mended by hand
+  if (!kept && !before.empty()) return;  // a damaged file may still be repaired by hand
   std::vector<std::string> needed = {name, entry.file};
   if (kept) needed.insert(needed.end(), {kept->first.file, kept->second});
   remove_outdated(folder, needed);

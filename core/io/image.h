@@ -17,8 +17,8 @@ namespace triptych {
 using ColourTable = std::vector<std::array<std::uint16_t, 3>>;
 
 /// Interleaved samples, row by row: grey, grey-alpha, RGB or RGBA by `channels` 1 to 4. Files of
-/// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB unless
-/// its indices are asked for.
+/// fewer than 8 bits are widened to 8 (0 and 255 for one bit). A palette is converted to RGB unless
+/// the caller asks for indices.
 struct Image {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -41,7 +41,7 @@ struct ImageLimits {
 
 /// The meaning of a picture's numbers, where the file says how they are shown.
 enum class Palette : std::uint8_t {
-  Colours,  ///< brightness: of a palette three channels, of a TIFF whose 0 is white the reverse
+  Colours,  ///< brightness: three channels for a palette, inverted for a TIFF in which 0 is white
   Indices,  ///< nothing: numbers as they are stored, of a palette one channel
 };
 

@@ -270,7 +270,7 @@ std::string encode(const Tensor& tensor, bool widened) {
   return file;
 }
 
-/// The bytes of `tensor`, of which `present` are in the file.
+/// Throws unless the file has the `needed` bytes. `present` are there.
 void require_all(const TensorSpec& spec, std::size_t needed, std::int64_t present) {
   if (needed == static_cast<std::size_t>(present)) return;
   throw IoError(

@@ -13,8 +13,8 @@
 
 namespace triptych {
 
-/// The tensor described by the Python dictionary of a .npy header. Throws IoError; UnsupportedError
-/// for Fortran order, big-endian data and element types that Triptych lacks.
+/// The tensor described by the Python dictionary of a .npy header. Throws IoError, or
+/// UnsupportedError for Fortran order, big-endian data and element types that Triptych lacks.
 TensorSpec parse_npy_header(std::string_view dictionary);
 
 /// Throws IoError or UnsupportedError with the file's name.

@@ -17,7 +17,7 @@ class Sha256 {
   Sha256();
   ~Sha256();
   void update(std::span<const std::byte> bytes);
-  /// The digest of everything so far; call once.
+  /// The digest of all data so far. Call once.
   std::string finish();
 
  private:

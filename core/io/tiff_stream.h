@@ -21,8 +21,7 @@ class TiffStream {
  public:
   static constexpr std::int64_t kTile = 256;  ///< side of a tile
 
-  /// Samples as encode_tiff stores them; BigTIFF from 2 GiB of them on. `file` outlives this
-  /// object.
+  /// Samples as encode_tiff stores them. BigTIFF from 2 GiB on. `file` outlives this object.
   TiffStream(AtomicFile& file, const PictureForm& form, const PictureNotes& notes = {});
   ~TiffStream();
   TiffStream(const TiffStream&) = delete;

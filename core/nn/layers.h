@@ -10,8 +10,8 @@
 
 namespace triptych {
 
-/// The graph under construction, the mode, and the trainable parameters added so far. A layer's
-/// parameters are named scope + layer + ".weight", ".bias", ...
+/// The graph under construction, the mode, and the trainable parameters added so far. The
+/// parameters of a layer are scope + layer + ".weight", ".bias", ...
 struct NetworkBuilder {
   Graph& graph;
   std::uint64_t seed = 0;

@@ -115,7 +115,7 @@ class Exporter {
     add_attribute(attribute, added);
   }
 
-  /// An input since operator set 5. The batch is copied from the operand, whatever it is then.
+  /// An input since operator set 5. The batch is copied from the operand at run time.
   void add_target_shape(const Node& node, const Reshape& reshape, ModelNode& added) {
     const auto& from = graph_.spec(node.inputs.front()).shape;
     auto sizes = graph_.spec(node.outputs.front()).shape.dims();

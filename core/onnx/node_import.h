@@ -1,6 +1,6 @@
-// One node of a model while it is translated: its inputs as values of the graph, its attributes,
-// and what the translations of many operators share. An attribute or input that no one asks for is
-// refused, so that nothing is ignored that would change a result.
+// One node of a model during translation: its inputs as values of the graph, its attributes, and
+// helpers that the translations of many operators share. An attribute or input that no one asks for
+// is refused, so that nothing is ignored that would change a result.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -62,7 +62,7 @@ class NodeImport {
   std::vector<std::string> texts(std::string_view name);
   TensorPtr tensor(std::string_view name);
   bool has_attribute(std::string_view name) const;
-  /// For what does not matter here.
+  /// For attributes that have no effect here.
   void ignore(std::string_view name) { find(name); }
   void ignore_input(std::size_t input) const { has(input); }
 
@@ -71,7 +71,7 @@ class NodeImport {
   TensorPtr known(std::size_t input) const;
   std::vector<std::int64_t> known_integers(std::size_t input) const;
   std::vector<float> known_numbers(std::size_t input) const;
-  /// The same for an input of one element, whatever its shape.
+  /// The same for an input of one element and any shape.
   double known_number(std::size_t input) const;
   std::int64_t known_integer(std::size_t input) const;
   /// From input `input`, or before operator set `since` from the attribute `name`. Nothing when
@@ -90,7 +90,7 @@ class NodeImport {
   ValueId slice(ValueId x, std::int64_t axis, std::int64_t start, std::int64_t end,
                 std::int64_t step = 1) const;
   ValueId reshape(ValueId x, Dims dims) const { return f.reshape(x, Shape(std::move(dims))); }
-  /// The input in float32, in which Triptych computes. Throws UnsupportedError for integers.
+  /// The input in float32, Triptych's type for computation. Throws UnsupportedError for integers.
   ValueId f32(std::size_t input) const;
   /// `y` in the dtype of an input.
   ValueId like(std::size_t input, ValueId y) const { return cast(y, dtype(input)); }

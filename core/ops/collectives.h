@@ -1,5 +1,5 @@
 // Nodes through which the graphs of a run's ranks meet: their exchanges. All ranks of the
-// mesh axis have such a node; any number of tensors travel as one message. Sums are of f32, other
+// mesh axis have such a node. Any number of tensors travel as one message. Sums are of f32, other
 // collectives of any dtype. As the only rank of its axis, which the references are, a rank sends to
 // itself.
 // SPDX-License-Identifier: Apache-2.0

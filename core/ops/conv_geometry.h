@@ -53,7 +53,7 @@ struct Window {
 };
 
 /// Calls visit(output, input, tap), each a flat row-major index, for every tap of every output
-/// position that meets the input; outputs ascend, and taps within an output.
+/// position that meets the input. Outputs ascend, and taps ascend within an output.
 template <class Visitor>
 void for_each_tap(const Window& w, Visitor&& visit) {
   for (std::int64_t oy = 0; oy < w.out[0]; ++oy) {
@@ -153,7 +153,7 @@ void for_each_mac(const ConvGeometry& g, Visitor&& visit) {
 void convolve(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w,
               std::vector<double>& y);
 
-/// The same for the transpose of that convolution, whose input is `y` here and its output `x`.
+/// The same for the transpose of that convolution, which has `y` as input here and `x` as output.
 void convolve_transposed(const ConvGeometry& g, const std::vector<double>& y,
                          const std::vector<double>& w, std::vector<double>& x);
 

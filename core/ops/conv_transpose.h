@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// The attributes of a transposed convolution, whatever it computes in.
+/// The attributes of a transposed convolution, for floating-point and integer arithmetic.
 struct ConvTransposeAttributes : WindowAttributes {
   std::int64_t group = 1;
   std::vector<std::int64_t> output_padding;
@@ -19,8 +19,8 @@ struct ConvTransposeAttributes : WindowAttributes {
     visitor("output_padding", self.output_padding);
     visitor("output_shape", self.output_shape);
   }
-  /// The geometry of the convolution whose input gradient this is: its x is our y, its y our x, its
-  /// in_channels our O. Throws InvalidArgument "[op] ..." when the operands do not fit.
+  /// The geometry of the convolution with this operator as input gradient: its x is our y, its y
+  /// our x, its in_channels our O. Throws InvalidArgument "[op] ..." when the operands do not fit.
   ConvGeometry geometry_for(std::string_view op, const Shape& x, const Shape& w) const;
 };
 

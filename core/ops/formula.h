@@ -1,4 +1,4 @@
-// Formulas written as operators: what gradients and expansions are made of.
+// Formulas written as operators, for gradients and expansions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -97,7 +97,7 @@ void BinaryCrossEntropyWithLogitsGradient::reference(std::span<const RefTensor> 
   }
 }
 
-// sigmoid(x) - z cancels; the bound assumes |dloss| of at most 1.
+// sigmoid(x) - z cancels. The bound assumes |dloss| of at most 1.
 ErrorBound BinaryCrossEntropyWithLogitsGradient::error_bound(Specs inputs) const {
   return {.terms = 0, .ulps = 8, .absolute = 8 * kUnit / elements_of(inputs)};
 }
@@ -238,7 +238,7 @@ void SoftmaxCrossEntropyLossGradient::reference(std::span<const RefTensor> input
   });
 }
 
-// softmax(x) - 1 cancels; the bound assumes |dloss| of at most 1.
+// softmax(x) - 1 cancels. The bound assumes |dloss| of at most 1.
 ErrorBound SoftmaxCrossEntropyLossGradient::error_bound(Specs inputs) const {
   const auto classes = static_cast<double>(reduction_depth(inputs[0].shape[1]));
   return {.terms = 0, .ulps = 2 * classes + 16, .absolute = kUnit * (2 * classes + 16)};

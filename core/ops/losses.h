@@ -56,9 +56,9 @@ struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
   ValueId denominator(OpEmitter& emitter, ValueId scores, ValueId labels) const;
 };
 
-/// dx = dloss (softmax(x) - onehot(label)) / count, 0 where the label is ignored (count: labels not
-/// ignored; 1 for reductions sum and none). Inputs x, labels, dloss (one element; for reduction
-/// none of the labels' shape). f32.
+/// dx = dloss (softmax(x) - onehot(label)) / count, 0 for an ignored label (count: labels that are
+/// not ignored, or 1 for reductions sum and none). Inputs x, labels, dloss (one element, or for
+/// reduction none the labels' shape). f32.
 struct SoftmaxCrossEntropyLossGradient : OpOf<SoftmaxCrossEntropyLossGradient> {
   static constexpr std::string_view kName = "SoftmaxCrossEntropyLossGradient";
   static constexpr std::string_view kSummary = "dx = dloss (softmax(x) - onehot(label)) / count";

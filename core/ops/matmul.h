@@ -6,10 +6,10 @@
 
 namespace triptych {
 
-/// y = op(a) op(b) over the last two axes; leading axes broadcast. a: [..., M, K], b: [..., K, N],
-/// y: [..., M, N]. A rank-1 operand is a row (a) or a column (b) as in numpy.matmul. The transpose
-/// flags swap an operand's last two axes (rank >= 2) and are not ONNX's. f32 (both). bf16-exact: k
-/// ascending.
+/// y = op(a) op(b) over the last two axes, and leading axes broadcast. a: [..., M, K], b: [..., K,
+/// N], y: [..., M, N]. A rank-1 operand is a row (a) or a column (b) as in numpy.matmul. The
+/// transpose flags swap an operand's last two axes (rank >= 2) and are not ONNX's. f32 (both).
+/// bf16-exact: k ascending.
 struct MatMul : OpOf<MatMul> {
   static constexpr std::string_view kName = "MatMul";
   static constexpr std::string_view kSummary =

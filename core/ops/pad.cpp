@@ -12,7 +12,7 @@
 namespace triptych {
 namespace {
 
-/// y's shape. Throws for what does not fit x.
+/// y's shape. Throws for attributes that do not fit x.
 Shape padded_shape(const Pad& op, const Shape& x) {
   const auto rank = static_cast<std::size_t>(x.rank());
   if (op.mode != "constant" && op.mode != "reflect" && op.mode != "edge") {

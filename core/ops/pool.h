@@ -97,7 +97,7 @@ struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// y[n, c, 1, 1] = mean of x[n, c, ., .]; expands to ReduceMean. f32.
+/// y[n, c, 1, 1] = mean of x[n, c, ., .], expands to ReduceMean. f32.
 struct GlobalAveragePool : OpOf<GlobalAveragePool> {
   static constexpr std::string_view kName = "GlobalAveragePool";
   static constexpr std::string_view kSummary = "y[n, c, 1, ...] = mean of x[n, c, ...]";

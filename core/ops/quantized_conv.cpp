@@ -98,7 +98,7 @@ double QuantizedConvTranspose::flops(Specs inputs, Specs outputs) const {
 
 void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
                                        std::span<RefTensor> outputs) const {
-  // The geometry is the convolution's whose input gradient this is: its y is our x.
+  // The geometry is that of the convolution with this operator as input gradient: its y is our x.
   convolve_transposed(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values,
                       inputs[1].values, outputs[0].values);
   finish(inputs, activation, outputs[0]);

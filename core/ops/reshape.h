@@ -7,8 +7,8 @@
 
 namespace triptych {
 
-/// y = x under `shape`: 0 keeps x's size at that place (unless allowzero), one -1 takes what is
-/// left.
+/// y = x under `shape`: 0 keeps the size of x at that position (unless allowzero), one -1 is
+/// inferred.
 struct Reshape : OpOf<Reshape> {
   static constexpr std::string_view kName = "Reshape";
   static constexpr std::string_view kSummary = "y = x under another shape";

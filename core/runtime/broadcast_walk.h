@@ -1,5 +1,5 @@
-// Operands as strided memory, and the axes of a loop over broadcast operands, as few as possible:
-// what every backend's elementwise kernels and copies walk over.
+// Operands as strided memory, and the axes of a loop over broadcast operands, as few as possible.
+// Every backend's elementwise kernels and copies walk over them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

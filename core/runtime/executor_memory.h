@@ -29,7 +29,7 @@ class ExecutorMemory {
   void upload(ValueId value, std::span<const std::byte> bytes);
   /// A dense host copy.
   Tensor download(std::size_t device, ValueId value) const;
-  /// Copies between devices, one after another; does not allocate.
+  /// Copies between devices, one after another, without allocation.
   void copy(const std::vector<Crossing>& crossings);
 
  private:

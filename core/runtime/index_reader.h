@@ -1,5 +1,5 @@
-// Kernels that take elements at indices: what a device cannot throw it stores, and the executor
-// looks there after the run.
+// Kernels that take elements at indices: a device cannot throw, so it stores the fault, and the
+// executor reads it after the run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

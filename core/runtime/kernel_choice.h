@@ -1,6 +1,6 @@
 // Choice by measurement: where several kernels of a device accept a node, each is timed once for
-// its operator, shapes, contract and device, and the fastest of those that compute the same is
-// taken from then on.
+// its operator, shapes, contract and device. From then on the fastest of those that compute the
+// same result is used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace triptych {
 
-/// The kernel that was taken, and why in words for people. Empty where there was nothing to choose.
+/// The chosen kernel, and the reason as text for people. Empty where there was nothing to choose.
 struct KernelChoice {
   const KernelEntry* entry = nullptr;
   std::string reason;
@@ -45,21 +45,22 @@ class KernelStopwatch {
                                         const KernelQuery& query, Device& device) = 0;
 };
 
-/// Prepares each kernel, runs it on operands that all share by the device's clock, and takes the
-/// fastest of several samples, which spans enough runs to be long beside the clock's steps. Float
-/// operands are noise, since a GPU is faster on zeros. Integers are 0, which every operator takes.
-/// A time counts only where the values are those of the trusted kernel (kernel_values.h): the last
-/// of our own in the table, which is the simplest, that runs. A kernel that fails is passed over.
-/// One that leaves the device unusable ends the trials with a DeviceError that names it.
+/// Prepares each kernel, runs it on shared operands, timed by the device's clock, and chooses the
+/// fastest by several samples. A sample spans enough runs to be long in comparison with the clock's
+/// resolution. Float operands are noise, since a GPU is faster on zeros. Integers are 0, which
+/// every operator takes. A time counts only where the values are those of the trusted kernel
+/// (kernel_values.h): the last of our own in the table, which is the simplest, that runs. A kernel
+/// that fails is passed over. One that leaves the device unusable ends the trials with a
+/// DeviceError that names it.
 class DeviceStopwatch : public KernelStopwatch {
  public:
   std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
                                 const KernelQuery& query, Device& device) override;
 };
 
-/// Takes the fastest, and keeps what it measured in a cache, unless something was wrong or failed
-/// that need not do so again. A kernel without a time is passed over with its reason. When none has
-/// one, choose throws with all of them: UnsupportedError, or DeviceError where one failed.
+/// Chooses the fastest and stores its measurements in a cache, unless an error occurred that might
+/// not occur again. A kernel without a time is passed over with its reason. When none has one,
+/// choose throws with all of them: UnsupportedError, or DeviceError where one failed.
 class MeasuringChooser : public KernelChooser {
  public:
   using Tell = std::function<void(const std::string& warning)>;

@@ -59,10 +59,10 @@ enum class OccupancyLimit : std::uint8_t { Registers, SharedMemory, Threads, Blo
 /// (modelled): occupancy is warps / max_warps.
 struct Occupancy {
   int registers = 0;  ///< per thread, by the compiler
-  int blocks = 0;     ///< that fit beside each other. 0: not even one fits
+  int blocks = 0;     ///< that fit at the same time. 0: not even one fits
   int warps = 0;      ///< of those blocks
   int max_warps = 0;
-  std::vector<OccupancyLimit> limits;  ///< each of which a further block would break
+  std::vector<OccupancyLimit> limits;  ///< each of which one more block would exceed
 };
 
 struct KernelCounters {

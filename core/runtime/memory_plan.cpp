@@ -256,7 +256,7 @@ class DevicePlanner {
     return blocks;
   }
 
-  /// Offsets of the roots that belong, `others` beside them.
+  /// Offsets of the roots that belong, next to `others`.
   std::vector<std::size_t> pack(std::size_t& total, const std::vector<Block>& others,
                                 auto&& belongs) const {
     std::vector<Block> blocks(blocks_.size());
@@ -306,7 +306,7 @@ class DevicePlanner {
   std::size_t end_;             ///< the time after the last step
   std::vector<bool> used_;      ///< per root: it is on this device
   std::vector<Block> blocks_;   ///< per root
-  std::vector<ValueId> owner_;  ///< per root: whose block holds it
+  std::vector<ValueId> owner_;  ///< per root: the owner of its block
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ enum class Storage { Arena, State, Constant };
 
 struct Location {
   Storage storage = Storage::Arena;
-  std::size_t offset = 0;         ///< bytes into the device's arena or constants; 0 for a State
-  std::int64_t outer_stride = 0;  ///< elements; dense unless written in place into a concat
+  std::size_t offset = 0;         ///< bytes into the device's arena or constants, 0 for a State
+  std::int64_t outer_stride = 0;  ///< elements, dense unless written in place into a concat
   /// The value that owns the memory: itself, unless it is a view, an update, written over a dying
   /// input or written into a concat.
   ValueId root;
@@ -43,11 +43,11 @@ struct Step {
   std::vector<Crossing> crossings;    ///< copies to make before it
   std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
-  std::string choice;  ///< why this kernel among several; may be empty
+  std::string choice;  ///< reason for the choice of this kernel, may be empty
   /// Where its output stays for the next kernel of the device, without a place in memory that it is
   /// written to. Empty: it is in memory (Kernel::keep_output_for).
   std::string keeps_output;
-  /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
+  /// How many of the plan's collectives must have finished before it (CollectiveRunner).
   std::size_t collectives_needed = 0;
   /// The step before which a collective that may finish later has, at the latest.
   std::size_t finished_by = 0;
@@ -59,8 +59,8 @@ struct PlanOptions {
   bool concat_in_place = true;
   /// An output with one reader stays on the device, out of memory, where its kernel can do that.
   bool keep_outputs = true;
-  /// Keep every value readable after a run (for tests and for finding the first bad node): no two
-  /// values share memory and nothing is overwritten, but for views and updates of states.
+  /// Makes every value readable after a run (for tests and to find the first bad node). No two
+  /// values share memory and nothing is overwritten, except views and updates of states.
   bool keep_values = false;
 };
 
@@ -86,8 +86,8 @@ struct Plan {
   std::vector<Operand> output_operands(const Step& step) const;
 };
 
-/// Why a step runs where and as it does, in words: "best kernel", what was measured, or who
-/// refused.
+/// The reason for the place and the kernel of a step, in words: "best kernel", the measurement, or
+/// the refusal.
 std::string reason_of(const Plan& plan, const Step& step);
 
 /// Verifies the graph, expands composites without a kernel, fuses elementwise operators, places the

@@ -53,7 +53,7 @@ template <>
 inline constexpr DType dtype_of<bool> = DType::Bool;
 
 /// Calls `visitor` with a value of the C++ type that stores `dtype`:
-/// `visit_dtype(dtype, [&](auto tag) { using T = decltype(tag); ... })`.
+/// Example: `visit_dtype(dtype, [&](auto tag) { using T = decltype(tag); ... })`.
 template <class Visitor>
 decltype(auto) visit_dtype(DType dtype, Visitor&& visitor) {
   switch (dtype) {

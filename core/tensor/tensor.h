@@ -38,7 +38,7 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedDeleter>;
 /// `bytes` of zeroed memory aligned to kAlignment. Throws std::bad_alloc.
 AlignedBytes allocate_aligned(std::size_t bytes);
 
-/// Dense, row-major, owning; move-only, so that no large copy hides. Zero-initialised.
+/// Dense, row-major and owning. Move-only, so that no large copy is hidden. Zero-initialised.
 class Tensor {
  public:
   Tensor() = default;

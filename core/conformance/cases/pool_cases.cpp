@@ -68,7 +68,7 @@ std::vector<Problem> problems() {
   };
 }
 
-/// Near the 2 x 2 windows side by side that kernels are specialised for, on an even image; and such
+/// Near the adjacent 2 x 2 windows that kernels are specialised for, on an even image. Also such
 /// windows of which the last begin inside the image and end outside.
 std::vector<Problem> near_two_by_two() {
   std::vector<Problem> problems;

@@ -16,13 +16,13 @@ namespace triptych {
 /// percentile. Larger ones saturate.
 using Ranges = std::map<std::string, float, std::less<>>;
 
-/// The values whose ranges `quantize` asks for. Throws as `quantize` does.
+/// The values that `quantize` needs ranges of. Throws as `quantize` does.
 std::vector<std::string> values_to_calibrate(const Graph& graph);
 
 /// The graph in int8, symmetrically: value = scale * integer, scale = range / 127.
-/// - Conv and ConvTranspose with constant weights become QuantizedConv and QuantizedConvTranspose;
+/// - Conv and ConvTranspose with constant weights become QuantizedConv and QuantizedConvTranspose.
 ///   weights have one scale per output channel, biases the scale of the sums.
-/// - MaxPool, Concat, Relu, Transpose, Slice and views stay what they are, on int8; all their
+/// - MaxPool, Concat, Relu, Transpose, Slice and views do not change and work on int8. All their
 ///   operands share one scale, from the largest of their ranges.
 /// - Inputs of the graph are quantised once. An output that is a convolution's alone is dequantised
 ///   from its int32 sums, per channel, others from int8.

@@ -9,7 +9,8 @@
 
 namespace triptych {
 
-/// Nodes further apart are not fused: the operands of the first would be kept for the last.
+/// Nodes further apart are not fused, because the operands of the first would have to wait for the
+/// last.
 inline constexpr std::size_t kMostNodesApart = 4;
 
 bool is_relu(const Node& node);
@@ -19,8 +20,8 @@ class Rewriter {
   /// Copies the inputs and states of `source`, which must outlive the Rewriter. Constants follow
   /// when they are first asked for. States may become constants of their initial values.
   explicit Rewriter(const Graph& source, ValueKind states_become = ValueKind::State);
-  /// Copies the inputs and states but for those `without`, which stand for nothing until they are
-  /// mapped, and whose names are free.
+  /// Copies the inputs and states except those in `without`, which have no value until they are
+  /// mapped. Their names are free.
   Rewriter(const Graph& source, const std::set<ValueId>& without);
 
   const Graph& source() const { return source_; }

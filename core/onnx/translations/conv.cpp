@@ -98,7 +98,7 @@ std::vector<ValueId> conv(NodeImport& n) {
 }
 
 /// Each depth of the weight spreads the images of all input depths over the output depths that it
-/// reaches. What they spread is summed.
+/// reaches. Overlapping contributions are summed.
 ValueId spread_volume(const NodeImport& n, ConvTranspose op, const std::vector<ValueId>& in) {
   const Shape x = n.graph.spec(in[0]).shape, w = n.graph.spec(in[1]).shape;
   require_kernel(n, op, {w[2], w[3], w[4]});

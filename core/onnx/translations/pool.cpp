@@ -19,7 +19,7 @@ namespace {
 
 // Places of the maxima of a pooling, and values put back to such places.
 
-/// x with the window's padding, as low as values get, and room for every window.
+/// x with the window's padding filled with the lowest value, large enough for every window.
 ValueId padded(const NodeImport& n, const Window& w, ValueId x) {
   Pad pad;
   pad.pads.assign(8, 0);

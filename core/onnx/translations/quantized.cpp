@@ -1,6 +1,6 @@
-// Quantised operators. Products of 8 bits are summed in int32, which is exact: numbers without a
-// sign are shifted into int8, and what zero points and padding add is taken off by sums of the
-// operands. Requantisation is ONNX's, in float32.
+// Quantised operators. Products of 8 bits are summed in int32, which is exact. Unsigned numbers are
+// shifted into int8, and sums of the operands correct for zero points and padding. Requantisation
+// is ONNX's, in float32.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

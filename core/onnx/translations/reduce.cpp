@@ -33,7 +33,7 @@ struct Reduction {
     if (spec.shape.elements() > 0 || kind == ReduceKind::Sum) {
       return n.apply(make_op(Reduce(kind, axes, keepdims)), {x});
     }
-    // ReduceSum has the shape of all reductions. Of nothing the largest is the smallest there is.
+    // ReduceSum has the shape of all reductions. The largest of nothing is the smallest number.
     constexpr double infinity = std::numeric_limits<double>::infinity();
     n.refuse_unless(kind != ReduceKind::Mean && is_floating(spec.dtype), "a reduction of nothing");
     const auto shape = n.graph.spec(n.f.sum(x, axes, keepdims)).shape;
