@@ -1,6 +1,6 @@
 // A model of the bytes that packed products move at each level of the memory: from the blocking of
 // gemm_blocks.h and conv_weight_gradient.cpp, with caches that hold the most recent lines
-// (ladder/traffic.h says what such a model leaves out).
+// (ladder/traffic.h describes the limits of such a model).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +36,8 @@ struct PackedProduct {
   bool in_place = false;     ///< C is computed where it belongs: finishing moves nothing
 };
 
-/// "L1": what instructions load and store. "L2": what L1 takes from and gives back to what lies
-/// below it. "memory": the same of L2, whether there is a third level or not.
+/// "L1": loads and stores of instructions. "L2": traffic between L1 and the level below it.
+/// "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> packed_traffic(const PackedProduct& product, const Caches& caches);
 
 /// Facts that a product's shape does not say.

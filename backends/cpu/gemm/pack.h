@@ -1,5 +1,5 @@
-// Brings the operands of a matrix product into the order in which the microkernel reads them:
-// rows of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
+// Packs the operands of a matrix product into the order in which the microkernel reads them: rows
+// of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
 // bfloat16, which is all that the bf16 contracts change. Int8 operands are packed in pairs of
 // channels (pair_word): k counts pairs, ceil(channels / 2) for each tap, an odd last channel stands
 // with a 0.
@@ -83,7 +83,7 @@ void pack_tile(const RowSource& source, std::int64_t height, float* to, Rounding
 /// The same in pairs: source.k() counts elements, the packed rows have pair_depth.
 void pack_pair_rows(const PairSource& source, std::int64_t m, PairWord* to);
 
-/// Words in which `channels` at each of `taps` are packed.
+/// Words that hold `channels` at each of `taps`, packed.
 constexpr std::int64_t pair_depth(std::int64_t channels, std::int64_t taps) {
   return ceil_div(channels, 2) * taps;
 }
@@ -100,7 +100,7 @@ struct PatchGrid {
   std::vector<std::array<std::int64_t, 2>> taps;
 
   std::int64_t positions() const { return out[0] * out[1]; }
-  /// Turns a grid whose positions are x's own into one long row, which packs faster.
+  /// Turns a grid with the positions of x itself into one long row, which packs faster.
   void flatten_pointwise();
   /// True of such a row.
   bool is_flat() const {

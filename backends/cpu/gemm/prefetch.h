@@ -6,7 +6,7 @@
 
 namespace triptych::cpu {
 
-/// The next row tile of A, a share of which is fetched while each panel of B passes.
+/// The next row tile of A. While each panel of B passes, a part of it is prefetched.
 template <class T>
 struct TilePrefetch {
   std::int64_t fetches = 1;     ///< that a panel's share takes

@@ -49,7 +49,7 @@ struct ChannelPlanes {
   }
 };
 
-/// One channel of a tensor whose images may lie further apart than dense.
+/// One channel of a tensor with images that may have gaps between them.
 template <class T>
 struct Channel {
   T* data;

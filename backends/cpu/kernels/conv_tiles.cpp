@@ -1,4 +1,4 @@
-// Convolutions of stride 1, and those whose windows tile the larger image, on the tile unit
+// Convolutions of stride 1, and those with windows that tile the larger image, on the tile unit
 // (backends/cpu/tiles), under bf16 and of int8: patches [positions, K] x weights [K, O]. A thread
 // lays out a band of rows of x with the padding, channels last, two or four channels in a word. A
 // tap is then an offset within the band, and the tile loads patches where they lie. Positions run
@@ -33,7 +33,7 @@ constexpr std::int64_t kTasksPerThread = 2;
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
-/// How elements stand in words.
+/// The layout of elements in words.
 template <class Element>
 struct Words;
 
@@ -208,7 +208,7 @@ class ConvTiles : public Kernel {
     }
   }
 
-  /// The first element of a channel, as multiplied; nullptr behind the last.
+  /// The first element of a channel, as multiplied. nullptr after the last.
   const Element* channel_of(const Element* x, std::int64_t channel) const {
     if (channel >= conv_.in_channels) return nullptr;
     if (!narrows()) return x + channel * conv_.in[0] * conv_.in[1];
@@ -293,7 +293,7 @@ class ConvTiles : public Kernel {
     }
   }
 
-  /// A block of sums whose columns are positions of the band.
+  /// A block of sums with positions of the band as columns.
   void store(const KernelArgs& args, std::int64_t image, const Block& sums, Range rows) const {
     const ChannelStore<Finish> store = {
         .y = args.out<typename Finish::Out>(0) + image * y_stride_,
@@ -337,7 +337,7 @@ class ConvTiles : public Kernel {
   BasicPackedOperand<Element, TileWord> weights_;
 };
 
-/// A band has few rows beside its halo when rows are long, or taps far apart.
+/// A band has few rows in proportion to its halo when rows are long, or taps far apart.
 template <class Op>
 bool bands_fit(const KernelQuery& query) {
   const auto conv = conv_of<Op>(query);

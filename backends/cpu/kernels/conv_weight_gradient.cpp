@@ -35,7 +35,7 @@ struct Band {
 
 using Slice = std::vector<Band>;
 
-/// How dw is cut: a unit is some kernel rows for some channels, and its columns stand in panels of
+/// The division of dw: a unit is some kernel rows for some channels, with its columns in panels of
 /// the microkernel's width. With few channels, the taps of a kernel row lie side by side (x's
 /// channels-last order without gaps), with many, each tap has a panel of its own.
 class WeightColumns {

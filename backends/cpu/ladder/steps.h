@@ -1,5 +1,5 @@
 // The steps of a ladder of matrix products, from three loops to threads, each one idea away from
-// the step before it; docs/hardware/cpu-ladder.md climbs it. The steps that are written here
+// the previous step. docs/hardware/cpu-ladder.md explains them. The steps that are written here
 // compute every element as one chain of fused multiply-adds in ascending k.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -35,9 +35,9 @@ std::int64_t winograd_point_stride(std::int64_t floats);
 /// One channel of one row of tiles on its way into the transformed domain.
 struct WinogradPatches {
   const float* plane = nullptr;
-  const float* next_plane = nullptr;  ///< whose rows are wanted next, or nullptr
+  const float* next_plane = nullptr;  ///< rows to prefetch next, or nullptr
   std::int64_t in[2] = {1, 1};
-  std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner; may be negative
+  std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner, may be negative
   /// Point p of column q goes to v + p * point_stride + q / panel * panel_stride + q % panel, for q
   /// from `column` on.
   float* v = nullptr;
@@ -62,7 +62,7 @@ struct WinogradOutputs {
   bool large = false;  ///< all of the output is too large for the caches: write past them
 };
 
-/// y = A^T m A, plus bias, cut off below 0 where asked. What lies beyond the plane is dropped.
+/// y = A^T m A, plus bias, cut off below 0 where asked. Results beyond the plane are dropped.
 void transform_outputs(const WinogradGrid& grid, const WinogradOutputs& outputs);
 
 /// `count` filters side by side: tap t of filter i at taps + t * count + i. Point p of filter i
@@ -79,8 +79,8 @@ struct WinogradFilters {
 void transform_filters(int tile, const WinogradFilters& filters);
 
 // The gradient of the weights, dw = G^T [sum over tiles of (A dy A^T) * (B^T x B)] G, sums over
-// tiles. Its matrices have channels as rows and columns, and what follows works on as many channels
-// side by side as a vector has lanes.
+// tiles. Its matrices have channels as rows and columns, and the next steps process as many
+// adjacent channels as a vector has lanes.
 
 /// Channels that are transformed at once.
 std::int64_t winograd_lanes();

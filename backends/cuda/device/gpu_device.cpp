@@ -70,7 +70,7 @@ int compute_capability(int index) {
 }
 
 std::vector<KernelEntry> kernels_for(int capability) {
-  // The libraries' after our own: without a measurement, what was tested runs.
+  // The libraries' after our own: without a measurement, the tested kernel runs.
   const auto own = kernel_table(capability);
   std::vector<KernelEntry> entries(own.begin(), own.end());
 #if defined(TRIPTYCH_WITH_CUBLASLT)

@@ -37,7 +37,7 @@ class Staging {
 
 class GpuDevice : public Device {
  public:
-  /// Options: index; "graph": "on" (default) or "off". Throws DeviceError when there is no such
+  /// Options: index, and "graph": "on" (default) or "off". Throws DeviceError when there is no such
   /// GPU.
   explicit GpuDevice(const DeviceOptions& options);
   ~GpuDevice() override;
@@ -54,7 +54,7 @@ class GpuDevice : public Device {
   std::map<std::string, double> counters() const override;
   bool chooses_by_measurement() const override { return true; }
 
-  /// Memory that kernels may keep for later; may be empty.
+  /// Persistent memory of kernels, may be empty.
   const std::shared_ptr<TextCache>& cache() const { return cache_; }
   /// The one T(GpuDevice&) that all kernels on this device share, a library's handle for example.
   template <class T>

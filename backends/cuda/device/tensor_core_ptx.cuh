@@ -1,5 +1,5 @@
 // kernels/tensor_core.cuh in PTX, for compute capability 8.0 and up. Older GPUs have no bfloat16
-// there: the kernels that include this refuse them, and trap should one start all the same.
+// there: the kernels that include this refuse them, and trap if one starts anyway.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

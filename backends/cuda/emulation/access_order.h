@@ -18,7 +18,7 @@ namespace triptych::cuda::emulation {
 
 class AccessOrder {
  public:
-  /// Accesses of one kind by lanes of one warp; of those in one cell, the last ones.
+  /// Accesses of one kind by lanes of one warp. In each cell the last ones count.
   struct Entry {
     std::uint32_t lanes = 0;  ///< 0: none
     std::uint32_t time = 0;   ///< of each of the lanes
@@ -39,11 +39,11 @@ class AccessOrder {
   void barrier_passed();
   void warp_synchronised(unsigned warp, std::uint32_t mask);
   void fence(unsigned thread);
-  /// A relaxed access: with fences around, others learn by it what the thread has done.
+  /// A relaxed access: with fences around it, others learn about the thread's earlier actions.
   void relaxed_access(unsigned thread, std::uintptr_t address, bool reads, bool writes);
 
   Entry now(unsigned thread, unsigned line, const Manner& manner) const;
-  /// Notes an access. Returns the earlier one that it races with; nullptr: none.
+  /// Notes an access. Returns the earlier one that it races with, or nullptr.
   const Entry* access(Cell& cell, unsigned thread, const Entry& now);
   /// A cell with the same history.
   Cell copy(const Cell& cell);

@@ -175,7 +175,7 @@ void Block::hand_over() {
   next.resume(self);
 }
 
-/// The order in which threads start.
+/// The start order of threads.
 void Block::shuffle_threads() {
   order_.clear();
   if (schedule_.seed == 0) return;
@@ -208,7 +208,7 @@ Fiber* Block::random_fiber() {
   }
 }
 
-/// Who goes on: a lane of this warp, then a thread that was not started, then any other.
+/// The next to run: a lane of this warp, then a thread that has not started, then any other.
 Fiber& Block::next_fiber() {
   if (fault_ != nullptr || ended_ == count_) return home_;
   if (std::exchange(others_first_, false)) {
@@ -299,7 +299,7 @@ void Block::take_turn(const Location& where) {
   suspend(State::Ready, where);
 }
 
-/// Perhaps another thread writes what this one is reading again and again.
+/// Perhaps another thread writes the value that this one polls.
 void Block::read_again(const Location& where) {
   if (threads_[thread_].repeats >= kMostRepeats) {
     fail(FaultKind::Endless, where,

@@ -21,7 +21,8 @@ namespace context = boost::context::detail;
 
 namespace {
 
-/// Whoever made the last switch of this thread. It is told where it was left.
+/// Whoever made the last switch of this thread. The caller informs the sanitizer which fiber it
+/// left.
 thread_local Fiber* left = nullptr;
 thread_local Fiber* entered = nullptr;
 
@@ -36,7 +37,7 @@ void end_observed() {
   observed = nullptr;
 }
 
-/// Fibers of a thread may outlive this: what they look at has no destructor.
+/// Fibers of a thread may outlive this, so the data that they read have no destructor.
 struct EndAtExit {
   ~EndAtExit() { end_observed(); }
 };

@@ -43,7 +43,7 @@ std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
   return kSeveral << 32 | relaxed | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
 }
 
-/// Adds an access to those before it; returns them.
+/// Adds an access to those before it and returns them.
 std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine) {
   auto before = word.load();
   for (;;) {

@@ -1,8 +1,8 @@
 // Which copies and products of a Hopper block are ordered, by clocks of events (vector clocks):
-// what a thread has done before it arrives at a phase is known to those who have waited for the
-// phase, whatever order the threads ran in. A tile is watched by its atoms of 1024 bytes, the unit
-// of the swizzle: products may read only what a copy has filled and their thread knows of, and a
-// copy may overwrite only what it knows to have been read.
+// threads that have waited for a phase know the earlier actions of the threads that arrived at it,
+// in any order of execution. A tile is watched by its atoms of 1024 bytes, the unit of the swizzle:
+// products may read only data that a copy has written and that their thread knows of, and a copy
+// may overwrite only data that it knows to have been read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +39,7 @@ class OrderWatch {
   void copy_started(Block& block, SharedRange to, std::size_t barrier, const Location& where);
   void product_started(Block& block, SharedRange operand, const Location& where);
   void product_ended(unsigned thread, SharedRange operand);
-  /// It reads what a product that has ended read, too.
+  /// It also read the operands of a product that has ended.
   void product_goes_on(unsigned thread, SharedRange operand);
 
  private:

@@ -29,7 +29,7 @@ struct Recorder::Warp {
   unsigned lanes = 0;
 };
 
-/// Counts what a warp issues.
+/// Counts the requests of a warp.
 class Recorder::Counting : public IssueObserver {
  public:
   Counting(Recorder& recorder, unsigned warp) : recorder_(recorder), warp_(warp) {}

@@ -23,8 +23,8 @@ struct Schedule {
   /// After so many of them a thread lets the others go on, so that the lanes of a warp stay near
   /// each other. 0: never.
   std::uint64_t turn = 0;
-  /// Steps after which only its own warp goes on so: whoever is that far does not end, more likely
-  /// than not.
+  /// Steps after which only its own warp continues like this: a thread that far probably does not
+  /// end.
   std::uint64_t last_turn = std::uint64_t{1} << 18;
   /// Barriers of a block wait for the threads that have not ended, as GPUs do. CUDA leaves it
   /// undefined. Without this it is a fault.

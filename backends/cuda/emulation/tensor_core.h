@@ -22,7 +22,7 @@ inline std::int64_t located(std::int64_t i, const Location&) { return i; }
 inline void land(const Piece&, const Location&) {}
 #endif
 
-/// Calls work(operands), an array of what each lane brought, in the lane that comes last.
+/// Calls work(operands), an array of the operands of each lane, in the lane that arrives last.
 template <class Operands, class Work>
 void work_together(Operands& mine, WarpWork kind, const Location& where, const Work& work) {
   if (!emulation::exchange(~0U, emulation::to_word(&mine), where, kind)) return;

@@ -12,8 +12,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Images whose patches are an operand: position (oy, ox) reads (oy * stride + dy, ox * stride +
-/// dx).
+/// Images with patches as an operand: position (oy, ox) reads (oy * stride + dy, ox * stride + dx).
 template <class T>
 struct Patches {
   Global<const T> x;
@@ -194,8 +193,8 @@ class ConvKernel : public Kernel {
 };
 
 /// Outputs q = remainder + stride * j are reached by the same taps for every j: one product for
-/// each remainder. The geometry is that of the convolution whose input gradient this is: its y is
-/// our x.
+/// each remainder. The geometry is that of the convolution with this operator as input gradient:
+/// its y is our x.
 template <class Op, class Finish>
 class ConvTransposeKernel : public Kernel {
   using In = typename Finish::In;

@@ -1,4 +1,5 @@
-// The taps of a convolution's window as its kernels walk them, and what becomes of a float sum.
+// The taps of a convolution's window in the order of its kernels, and the final operation on a
+// float sum.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -35,7 +35,7 @@ __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t>
   }
 }
 
-/// Outside training: y = x, and all are kept. One element per thread.
+/// Outside training: y = x, and keep is true everywhere. One element per thread.
 __global__ void keep_all_kernel(Global<const float> x, Global<float> y, Global<std::uint8_t> keep,
                                 std::int64_t count) {
   for (auto i = global_thread(); i < count; i += all_threads()) {

@@ -1,6 +1,6 @@
-// A chain of elementwise operators in one launch: each input is read once and the output written
-// once, what lies between stays in registers. The steps are data, the same for all threads, so that
-// one kernel serves every chain. The formulas are those of the operators' own kernels.
+// A chain of elementwise operators in one launch: it reads each input once and writes the output
+// once. Intermediate values stay in registers. The steps are data, the same for all threads, so
+// that one kernel serves every chain. The formulas are those of the operators' own kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/fused_elementwise.h"
 

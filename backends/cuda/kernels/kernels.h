@@ -1,6 +1,6 @@
-// Definitions that every kernel file of this backend, NAME.cu, has for the kernel tables, of which
-// each build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
-// list)`, which appends its entries, those of one operator best first.
+// Definitions that every kernel file of this backend, NAME.cu, has for the kernel tables. Each
+// build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
+// list)`, which appends its entries, with those of one operator in order of preference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

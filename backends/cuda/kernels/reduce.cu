@@ -16,9 +16,9 @@ __device__ std::int64_t offset_of(const Positions& positions, std::int64_t i) {
   return at[0];
 }
 
-/// x as kept x reduced x inner, where each of the first two may be several axes apart and `inner`
-/// is what stays when the last axes are kept (else 1). Outputs are kept x inner. A sequence is
-/// `rows` rows of `row` elements, `row_stride` apart.
+/// x as kept x reduced x inner. Each of the first two may be several separate axes, and `inner` is
+/// the size of the last axes when they are preserved (otherwise 1). Outputs have the shape kept x
+/// inner. A sequence is `rows` rows of `row` elements, `row_stride` apart.
 struct ReduceLayout {
   Positions kept, rows;
   std::int64_t row = 1, row_stride = 1, inner = 1;
@@ -203,8 +203,7 @@ class ReduceKernel : public Kernel {
     return static_cast<unsigned>(std::min(blocks, std::int64_t{1} << 20));
   }
 
-  /// Blocks of the tree: by columns where enough lie side by side to fill what memory moves at
-  /// once.
+  /// Blocks of the tree: by columns where enough adjacent ones fill a memory transaction.
   void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
     const Global x(args.in<T>(0), layout_.x_elements);
     const Global y(target, results());
@@ -246,7 +245,7 @@ struct Best {
   }
 };
 
-/// A warp or a thread owns a line. Compares as floats what is stored in fewer bits.
+/// A warp or a thread owns a line. Compares values stored in fewer bits as floats.
 template <class T, int kThreads>
 __global__ void arg_max_kernel(Global<const T> x, Global<std::int64_t> y, ArgMaxLayout layout) {
   using C = scalar::ComputeType<T>;

@@ -10,7 +10,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Rounded images [N, height, width, groups, channels] whose patches are an operand: a row is a
+/// Rounded images [N, height, width, groups, channels] with patches as an operand: a row is a
 /// position of the output in one of the images, a column a tap and channel.
 struct RoundedPatches {
   std::int64_t height = 1, width = 1, pitch = 1;  ///< pitch: elements of a pixel
@@ -95,7 +95,7 @@ struct RoundedWeightGradientProblem {
   GemmSizes sizes;  ///< n: of padded channels
   Global<const BFloat16> left, right;
   RoundedPatches patches;
-  std::int64_t dy_pitch = 1, dy_channels = 1;     ///< of a position, of a group; padded
+  std::int64_t dy_pitch = 1, dy_channels = 1;     ///< of a position, of a group, padded
   std::int64_t channels = 1, group_channels = 1;  ///< padded, and those there are
   std::int64_t taps = 1;
   Global<float> dw;

@@ -2,8 +2,8 @@
 // access 16 bytes wide and the next tiles on their way while the present ones are multiplied.
 // A block of 256 threads owns 128 x 128 elements of y, a warp 32 x 64, a thread 8 x 8 in four
 // pieces of 4 x 4: lanes that read one row of a tile together then read 16 bytes next to each
-// other. Beside what gemm.cuh asks, an entry of a Problem has `a4(m, k)`, `b4(k, n)` (four operands
-// along the axis that lies contiguous) and `store4(m, n, sums)` (along n).
+// other. In addition to the demands of gemm.cuh, an entry of a Problem has `a4(m, k)`, `b4(k, n)`
+// (four operands along the contiguous axis) and `store4(m, n, sums)` (along n).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ __device__ WidePlace wide_place() {
   return {thread / kVectors, thread % kVectors * 4};
 }
 
-/// Reads what a thread brings of the tiles at k0.
+/// Reads the elements that a thread loads of the tiles at k0.
 template <class Problem, class Entry>
 __device__ void fetch_tiles(const Problem& problem, const Entry& entry, std::int64_t m0,
                             std::int64_t n0, std::int64_t k0, Four& of_a, Four& of_b) {

@@ -1,4 +1,4 @@
-// One warp that reads memory by a rule, to be looked at: what strides and offsets cost.
+// One warp that reads memory by a rule, as a lesson on the cost of strides and offsets.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,7 +16,7 @@ inline void touch(Touch how, const void* address, std::size_t bytes, const void*
   if (services != nullptr) services->touch(how, address, bytes, pc);
 }
 
-/// An access of a type whose alignment may be smaller than its size.
+/// An access of a type with an alignment that may be smaller than its size.
 inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
                          const void* pc) {
   if (services != nullptr) services->touch_pieces(how, address, bytes, most, pc);

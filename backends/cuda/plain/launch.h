@@ -32,7 +32,7 @@ class DeviceMemory {
 
 struct Launch {
   const KernelEntry* kernel = nullptr;
-  /// Its shared_bytes are those that the launch asks for, beside the kernel's own arrays.
+  /// Its shared_bytes are those of the launch, in addition to the kernel's own arrays.
   emulation::LaunchShape shape;
   std::vector<DeviceArray> arrays;
   std::vector<void*> arguments;  ///< each points at the value of a parameter

@@ -1,5 +1,6 @@
-// A launch of a plain kernel as its threads see it: where its arrays lie and what an address is
-// part of. Every access that the compiler reports is judged here before it happens.
+// A launch of a plain kernel as its threads see it: the addresses of its arrays, and the array that
+// an address belongs to. It checks every access that the compiler reports before the access
+// happens.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace triptych::cuda::plain {
 
-/// An array in global memory that a kernel was given.
+/// An array in global memory that a kernel received.
 struct DeviceArray {
   std::string name;  ///< for messages: "argument 3 (c.npy)"
   std::byte* data = nullptr;
@@ -59,8 +60,8 @@ class Watch {
   mutable std::vector<std::vector<std::atomic<bool>>> written_;
 };
 
-/// The table for libraries of kernels: what they call acts on the Watch that the calling thread of
-/// the processor has entered.
+/// The table for libraries of kernels: their calls act on the Watch that the calling thread of the
+/// processor has entered.
 const Services& watch_services();
 
 }  // namespace triptych::cuda::plain

@@ -14,7 +14,7 @@
 
 namespace triptych::systolic {
 
-/// A weight tile and the matmul that swaps it in, or one that keeps the tile before; and the loads
+/// A weight tile and the matmul that swaps it in, or one that reuses the tile before, and the loads
 /// that it awaits. Buffer and accumulator rows count from the start of a part.
 struct TileStep {
   std::vector<mmu::Load> loads;
@@ -63,7 +63,7 @@ class ProgramBuilder {
   };
 
   void emit_loads(const TileStep& tile);
-  /// Loads of the program's only stage, whose first matmuls stand before its last loads.
+  /// Loads of the program's only stage, with first matmuls before its last loads.
   void emit_between_loads(PlacedStage& placed);
   /// Emits the first stages, as long as `is_due` holds.
   void flush(const std::function<bool(const PlacedStage&)>& is_due);
@@ -77,7 +77,7 @@ class ProgramBuilder {
   const mmu::MachineConfig& machine_;
   Parts parts_;
   mmu::Program program_;
-  std::deque<PlacedStage> pending_;  ///< whose loads are in the program
+  std::deque<PlacedStage> pending_;  ///< the program contains its loads
   std::int64_t fills_ = 0;           ///< of the buffer
   std::int64_t loads_ = 0;           ///< stages with loads
   std::int64_t groups_ = 0;          ///< of accumulators, finished ones

@@ -241,7 +241,7 @@ class Pricing {
  public:
   explicit Pricing(const mmu::MachineConfig& machine) : machine_(machine) {}
 
-  /// Begins a series of plans, each of which is_worth() asks for.
+  /// Begins a series of plans that is_worth() compares.
   void begin() { plans_ = instructions_ = 0; }
   bool is_worth(const StreamPlan& plan) const {
     if (!best_) return true;

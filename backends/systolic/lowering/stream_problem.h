@@ -65,7 +65,7 @@ StreamProblem flattened(StreamProblem problem);
 /// The group's multiple not below `channels`.
 std::int64_t padded_channels(std::int64_t channels, std::int64_t group);
 
-/// A box of output positions whose input is in the unified buffer at one time.
+/// A box of output positions with its input in the unified buffer at one time.
 struct Box {
   Range images, y, x;
   std::int64_t positions() const { return images.size() * y.size() * x.size(); }
@@ -84,8 +84,8 @@ struct Slice {
   }
 };
 
-/// How values are cut into slices. A forward stream, whose values are a chain, cuts channels only
-/// within one tap.
+/// How values are cut into slices. A forward stream, which has values in a chain, cuts channels
+/// only within one tap.
 struct Slicing {
   bool one_tap = false;
   std::int64_t channels = 0;  ///< at a time. 0: all

@@ -15,7 +15,7 @@ namespace triptych::systolic {
 /// All sizes of a tiling in text, `parts` and the channels of a buffer row among them.
 std::string to_string(const Tiling& tiling, const Parts& parts, const StreamProblem& problem);
 
-/// Throws InvalidArgument for a size that does not exist, is given twice or is none.
+/// Throws InvalidArgument for a size that does not exist, is repeated or is none.
 TilingChoice tiling_choice(std::string_view text);
 
 }  // namespace triptych::systolic

@@ -19,7 +19,7 @@ struct ImagePacking {
   std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;  ///< elements
   std::int64_t channel_stride = 1;
   std::int64_t images = 1, rows = 1, positions = 1;
-  std::vector<std::int64_t> taps = {0};  ///< offsets of what a position holds beside each other
+  std::vector<std::int64_t> taps = {0};  ///< offsets of the values in a position
   std::int64_t channels = 1;             ///< of a tap
   std::int64_t padded = 1;               ///< channels of all taps, and padding
   std::int64_t slice = 0;                ///< channels of a slice. 0: all
