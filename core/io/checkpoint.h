@@ -22,8 +22,7 @@ struct CheckpointInfo {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::uint64_t seed = 0;
-  std::int64_t samples_drawn = 0;  ///< position in the data. Together with `seed` it determines the
-                                   ///< remaining run
+  std::int64_t samples_drawn = 0;  ///< position in the data, which fixes the rest with `seed`
   std::string model_json = "{}";   ///< a JSON object, kept as it is: the model's configuration
   std::string run_json = "{}";     ///< a JSON object, kept as it is: anything else
 };

@@ -23,8 +23,7 @@ struct PictureForm {
   std::int64_t height = 0;
   std::int64_t channels = 1;
   int bits = 8;           ///< of a sample: 8, 12, 16 or 32. Fewer than 8 are widened
-  bool floating = false;  ///< or signed: the range is unknown, otherwise integers from 0 to
-                          ///< full_scale()
+  bool floating = false;  ///< or signed, of unknown range. Otherwise 0 to full_scale()
   bool colours = false;   ///< its channels are red, green and blue
   bool palette = false;   ///< its colours are those of a TIFF's palette
 

@@ -12,9 +12,8 @@
 
 namespace triptych::parallel {
 
-/// The flows that are on their way. Times never go back from one call to the next. A change reaches
-/// the rates when settle() is called, and then only of flows that share links with what changed,
-/// directly or through others.
+/// The flows that are on their way. Times never go back from one call to the next. A change takes
+/// effect in settle(), and only for flows that share links with it, directly or through others.
 class FlowNetwork {
  public:
   explicit FlowNetwork(const Interconnect& net);
@@ -66,7 +65,7 @@ class FlowNetwork {
   void find_touched(int changed);
   /// Gives the touched flows their fair rates.
   void fill();
-  /// As fill(), when all touched wires have the same to give each of their flows; else false.
+  /// As fill(), if all touched wires offer the same to each of their flows, otherwise false.
   bool fill_evenly();
   void give(int number, double rate, double time);
   bool is_void(const Prediction& one) { return flow(one.flow).version != one.version; }

@@ -1,6 +1,6 @@
 // Ranks as threads of one process. A message is an offer of the sender's own memory: the receiver
-// reads it there, and nothing is copied in between; or, when the ranks have devices of their own,
-// has it moved from one to the other.
+// reads it there, without a copy in between. When the ranks have their own devices, it moves from
+// one to the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
 // Mover of bytes between ranks: the contract of threads, processes and simulated links. Messages
-// between two ranks arrive in the order in which they were sent.
+// between two ranks arrive in the order of the sends.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,8 +42,8 @@ struct PeerFailure {
 /// Message `number` of `peer` to `receiver` did not arrive, and how that is known.
 PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std::string& how);
 
-/// `peer` has not answered for so long. `doing`: what it was busy with at its last sign of life;
-/// may be empty.
+/// `peer` has not answered for so long. `doing`: its activity at its last sign of life, may be
+/// empty.
 PeerFailure stalled(int peer, Seconds waited, std::string_view doing);
 
 /// Trouble that a message of `peer` tells of when this rank is in the collective `ours`: nothing
@@ -68,9 +68,9 @@ class Transport {
                              std::span<const std::byte> bytes) = 0;
   virtual void wait_taken(int to, std::uint64_t message) = 0;
   /// Waits for the next message of that rank. Throws PeerFailure (Mismatch) when its envelope or
-  /// size is another.
+  /// size differs.
   virtual void receive(int from, const Envelope& envelope, std::span<std::byte> target) = 0;
-  /// The same, added to what is there.
+  /// The same, added to the existing content.
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
 
@@ -78,8 +78,8 @@ class Transport {
   /// the list that has.
   virtual int wait_any(std::span<const int> from) = 0;
 
-  /// Where ranks share memory: `data` = the sum over those ranks, of which this is one, with the
-  /// bits of the direct algorithm, in one pass over everybody's buffer. False: not here, use the
+  /// Where ranks share memory: `data` = the sum over those ranks, including this one, with the bits
+  /// of the direct algorithm, in one pass over everybody's buffer. False: not here, use the
   /// schedule.
   virtual bool shared_all_reduce(const Envelope& envelope, std::span<const int> members,
                                  std::span<std::byte> data, DType dtype);
@@ -88,16 +88,16 @@ class Transport {
   virtual void library_all_reduce(const Envelope& envelope, std::span<std::byte> data, DType dtype);
 
   /// A sign of life of a rank that does something else than communicate: those who wait for it
-  /// count the deadline from here on. Say it again after each piece of the work, not beside it: a
-  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint". It stays where it is. Any
-  /// thread may say it.
+  /// count the deadline from here on. Repeat it after each piece of the work, not in a second
+  /// thread: a rank that hangs has to fall silent. `doing`: "writing a checkpoint". It stays where
+  /// it is. Any thread may say it.
   virtual void tell_busy(const char* doing) = 0;
 
-  /// Tells every rank of the group. Returns the group's fault, which is another when one came
-  /// before.
+  /// Tells every rank of the group. Returns the group's fault, which differs when an earlier one
+  /// exists.
   virtual Fault raise(const Fault& fault) = 0;
-  /// Takes back what was sent and not taken, before its memory goes: on return nobody reads it any
-  /// more. Who waits for it gets the group's fault.
+  /// Withdraws messages that were sent and not received, before their memory goes. On return nobody
+  /// reads it any more. Who waits for it gets the group's fault.
   virtual void abandon() = 0;
 };
 

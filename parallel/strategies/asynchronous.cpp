@@ -106,7 +106,7 @@ class ServerLoop {
   }
 
  private:
-  /// The worker whose contribution comes next. nullptr when none is to come.
+  /// The worker with the next contribution. nullptr when none is to come.
   WorkerState* next() {
     std::vector<int> open;
     for (const auto& worker : workers_)
@@ -144,7 +144,7 @@ class ServerLoop {
     waiting_.push_back(worker.rank);
   }
 
-  /// No further than what is under way.
+  /// No further than the pending contributions.
   void shorten() {
     std::int64_t reached = 0;
     for (const auto& worker : workers_) reached = std::max(reached, worker.steps + worker.promised);

@@ -38,7 +38,7 @@ class Mesh {
   std::vector<MeshAxis> axes_;
 };
 
-/// "dp=2,pp=2"; empty for an empty text. Throws InvalidArgument for another form.
+/// "dp=2,pp=2", or "" for an empty text. Throws InvalidArgument for another form.
 Mesh mesh_from_string(std::string_view text);
 /// The text that mesh_from_string reads.
 std::string to_string(const Mesh& mesh);

@@ -198,7 +198,7 @@ class Stage {
     auto outputs = target_.add_node(std::move(op), inputs, name);
     auto& values = micro_[static_cast<std::size_t>(m)];
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node.outputs[i]] = outputs[i];
-    // The next micro-batch updates what this one has updated.
+    // The next micro-batch updates the same state again.
     for (const auto& update : node.updates()) {
       const auto known = updated_.find(update.before);
       const auto state = known == updated_.end() ? update.before : known->second;
@@ -390,7 +390,7 @@ class Stage {
   std::map<ValueId, ValueId> updated_;             // the state that a value is an update of
   std::map<ValueId, ValueId> leaves_;              // constants and inputs without rows
   std::map<ValueId, std::vector<PartialSum>> sums_;
-  /// Running statistics: what stays of them in this step, momentum times the value before it.
+  /// Running statistics: the remainder of the previous value in this step, momentum times it.
   struct Running {
     float momentum = 0;
     ValueId kept;

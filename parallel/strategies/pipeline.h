@@ -18,18 +18,18 @@ namespace triptych::parallel {
 
 struct PipelineOptions {
   int stages = 1;
-  int stage = 0;  ///< whose graph is made
+  int stage = 0;  ///< the graph of this rank
   int micro_batches = 1;
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
   /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order,
   /// and so are their statistics: running ones move once per step, towards the mean. (Otherwise
   /// they move with each micro-batch.)
   bool tree = false;
-  /// Seconds of nodes of the training graph by name: what the cut balances. Empty: modelled from
+  /// Seconds of nodes of the training graph by name, which the cut balances. Empty: modelled from
   /// their work.
   std::map<std::string, double> node_seconds;
-  /// Forward nodes of each stage, to cut so whatever balances; of another number of stages:
-  /// ignored.
+  /// Forward nodes of each stage, which replace a balanced cut. Ignored for another number of
+  /// stages.
   std::vector<std::int64_t> cut = {};
 };
 
@@ -49,7 +49,7 @@ std::vector<Pass> pipeline_passes(const PipelineOptions& options);
 /// model.
 std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options);
 
-/// Forward nodes of each stage, from what cut_stages returned.
+/// Forward nodes of each stage, from the result of cut_stages.
 std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages);
 
 /// The stages of the values of a training step, and the values that cross between stages.

@@ -77,7 +77,7 @@ class Dependences {
     const auto found = joined_.find(node.id);
     return found == joined_.end() ? none : found->second;
   }
-  /// Losses that are means over a number of labels that is another in each share.
+  /// Losses that are means over a number of labels that differs between shares.
   const std::set<NodeId>& counted() const { return counted_; }
   bool plain() const { return joined_.empty() && counted_.empty(); }
   bool has_batch_norm() const { return has_batch_norm_; }
@@ -313,7 +313,8 @@ class Dependences {
   bool has_batch_norm_ = false;
 };
 
-/// The forward pass anew, with the sums of all shares where the loss needs them, and its gradients.
+/// The forward pass again, with the sums of all shares where the loss needs them, and its
+/// gradients.
 class ShareBuilder {
  public:
   ShareBuilder(const TrainingGraph& training, const Dependences& dependences, int shares)

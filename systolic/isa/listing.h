@@ -67,7 +67,7 @@ struct Listing {
   std::vector<ListedCount> counts;
 };
 
-/// A text that is no program: "line 3, column 8: what is wrong; what is allowed".
+/// A text that is no program: "line 3, column 8: problem; what is allowed".
 class ListingError : public std::invalid_argument {
  public:
   ListingError(std::size_t line, std::size_t column, const std::string& problem);

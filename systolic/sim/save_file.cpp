@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A group of GTKWave and the scopes below mmu_top whose signals it shows, with all below them.
+/// A group of GTKWave and the scopes below mmu_top with signals that it shows, with all below them.
 struct Group {
   std::string_view name;
   std::vector<std::string_view> scopes;
@@ -38,7 +38,7 @@ const std::array kGroups{
 };
 constexpr std::string_view kTop = "mmu_top";
 
-/// Flags of a GTKWave trace: hexadecimal, right-justified; the same, translated by a file; begin
+/// Flags of a GTKWave trace: hexadecimal, right-justified. The same, translated by a file. Begin
 /// and end of a group.
 constexpr std::string_view kHexadecimal = "@22\n";
 constexpr std::string_view kTranslated = "@2022\n";

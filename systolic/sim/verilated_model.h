@@ -1,5 +1,5 @@
-// Verilator's class of one machine as an RtlModel. Compiled once per machine. Ports are named alike
-// in all of them and differ only in width.
+// Verilator's class of one machine as an RtlModel. Compiled once per machine. Ports have the same
+// names in all of them and differ only in width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

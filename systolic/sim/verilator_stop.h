@@ -1,7 +1,7 @@
 // Reaction of Verilator's run time to a failed assertion of the RTL, to $stop and to $finish, in
 // place of printing and ending the program: throws std::runtime_error
-// "mmu_queue.sv:36: Assertion failed in <path>.<assertion>". What $display writes goes to standard
-// error, its printable ASCII alone.
+// "mmu_queue.sv:36: Assertion failed in <path>.<assertion>". Output of $display goes to standard
+// error, with its printable ASCII alone.
 // Included by force before each source of that run time, here and by `triptych machine build`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -32,7 +32,7 @@ inline std::uint16_t to_bf16(float x) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/// A double's rounding to 24 bits with unbounded exponent; then what is subnormal becomes zero.
+/// A double's rounding to 24 bits with unbounded exponent. Then subnormal results become zero.
 inline float round_and_flush(double x) {
   if (std::fabs(x) >= 0x1p-60 || x != x) return canonical(static_cast<float>(x));
   const float scaled = static_cast<float>(x * 0x1p100);

@@ -41,8 +41,7 @@ struct GemmBlocking {
 
 /// Bounds of a block.
 struct BlockLimits {
-  std::int64_t rows = 0;        ///< about this many. Blocks become a little larger rather than one
-                                ///< more
+  std::int64_t rows = 0;        ///< about this many, rather larger blocks than one more
   std::int64_t elements = 0;    ///< of B, for one depth of K
   std::int64_t sum_rows = 0;    ///< of C, up to so many, count where B is less deep
   std::int64_t few_panels = 1;  ///< are not cut further while there are many tiles

@@ -50,8 +50,7 @@ struct TilingChoice {
   std::optional<std::int64_t> columns;               ///< Tiling::column_tiles
   std::optional<std::int64_t> buffer, accumulators;  ///< Parts
   std::optional<std::int64_t> group;                 ///< StreamProblem::group
-  std::string text = {};                             ///< in its original spelling. Empty: nothing
-                                                     ///< was
+  std::string text = {};                             ///< in its original spelling, or empty
 };
 
 /// An estimate this much above the fewest cycles may still be within kSlack of them in truth.
