@@ -50,7 +50,7 @@ void write_experiment(page::Page& page, const Compared& compared) {
   page.facts(compared.root["environment"]);
 }
 
-/// All numbers of a list of objects; names of kernels and devices may differ.
+/// All numbers of a list of objects. Names of kernels and devices may differ.
 bool same_numbers(const page::Part& one, const page::Part& other) {
   if (one.size() == 0 || one.size() != other.size()) return false;
   for (std::size_t i = 0; i < one.size(); ++i) {

@@ -1,5 +1,5 @@
-// One training step taken apart: its nodes with place, reason, time and work, what it counted on
-// the machine, and what the machine could do at most.
+// The parts of one training step: its nodes with place, reason, time and work, the counters of the
+// machine, and the machine's peak figures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@ struct Layer {
 
 struct StepAnatomy {
   std::vector<Layer> layers;  ///< in order of the plan
-  double model_flops = 0;     ///< what the step takes with nothing recomputed
+  double model_flops = 0;     ///< need of the step with nothing recomputed
   /// By how much the device's counters grew in one step (Device::counters).
   std::map<std::string, double> counters;
   /// Time of the step on a simulated machine's host (modelled). 0: none.

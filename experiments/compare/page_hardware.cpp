@@ -13,8 +13,8 @@
 namespace triptych::compare {
 namespace {
 
-/// The layers with work and a time that ran on the machine itself: what it left to another device
-/// has another roof.
+/// The layers with work and a time that ran on the machine itself: layers on another device have
+/// another roof.
 std::vector<page::Part> own_layers(const ComparedMachine& machine) {
   const auto backend = machine.part["backend"].text();
   std::vector<page::Part> layers;

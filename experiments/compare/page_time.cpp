@@ -1,4 +1,4 @@
-// Where the time goes: per machine, per layer, and what ran where.
+// The distribution of time: per machine, per layer, and by device.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

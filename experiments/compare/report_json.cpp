@@ -45,7 +45,7 @@ class Side {
     return states;
   }
 
-  /// One step from `states` on, of which every value can then be read by its name.
+  /// One step from `states` on. Every value of it can then be read by its name.
   std::unique_ptr<Executor> run_kept(std::int64_t step, const TensorMap& states) {
     const auto& config = run_.config();
     auto graph = optimize(build_training_graph(config.model, config.training).graph,

@@ -135,7 +135,7 @@ Tensor filled(const NewArray& array, std::uint64_t seed, int number) {
   return from_doubles(array.spec, values);
 }
 
-/// "f32:64x64", of which nothing is known.
+/// "f32:64x64", with unknown content.
 bool is_new_and_undefined(const std::string& text) {
   return !text.ends_with(".npy") && text.find('=') == std::string::npos;
 }

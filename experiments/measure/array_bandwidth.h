@@ -19,7 +19,7 @@ struct StreamProgram {
 };
 
 /// Copies within the chip: the buffer's positions stream past a unit matrix into the accumulators.
-/// A triad adds them, times a factor, to what the accumulators hold.
+/// A triad adds them, times a factor, to the content of the accumulators.
 StreamProgram on_chip_program(const mmu::MachineConfig& machine, bool triad, int chunks);
 
 /// Copies from DRAM to DRAM: load, unit matrix, store in the format of the elements. A triad's

@@ -23,7 +23,7 @@ struct ArrayTiling {
 /// which takes seconds where a small array has a large network.
 std::vector<ArrayTiling> array_tilings(const Plan& plan, bool counts);
 
-/// The entries of one plan as JSON, by node. Those of the planner's own choice beside them where
+/// The entries of one plan as JSON, by node. Those of the planner's own choice next to them if
 /// `planned` has any, in the same order.
 page::Json tilings_json(const std::vector<ArrayTiling>& tilings,
                         const std::vector<ArrayTiling>& planned);

@@ -14,7 +14,7 @@
 namespace triptych::measure {
 namespace {
 
-/// Their union; sorts.
+/// Their union. Sorts.
 std::vector<Interval> merged(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::vector<Interval> result;

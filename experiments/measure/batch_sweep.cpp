@@ -36,7 +36,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-/// Seconds of copying so much there and back; medians.
+/// Seconds of copying that much in both directions. Medians.
 Transfers measure_transfers(Device& device, std::size_t bytes_in, std::size_t bytes_out) {
   const auto time = [&](std::size_t bytes, bool in) {
     const auto buffer = device.allocate(bytes);
@@ -65,8 +65,8 @@ Transfers over_link(double bytes_in, double bytes_out, const machines::Link& lin
       .bytes_in = bytes_in, .bytes_out = bytes_out, .in = time(bytes_in), .out = time(bytes_out)};
 }
 
-/// Transfers of what the driver packs into a simulated machine's memory and takes out of it, over a
-/// link.
+/// Transfers of the data that the driver packs into a simulated machine's memory and reads from it,
+/// over a link.
 Transfers model_transfers(const std::map<std::string, double>& counters,
                           const machines::Link& link) {
   const double runs = counters.at("runs");

@@ -1,4 +1,4 @@
-// One JSON document for programs (docs/reference/json.md): what was found, and by what.
+// One JSON document for programs (docs/reference/json.md): the results and their source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -57,7 +57,7 @@ double sum_time(Communicator& communicator, std::vector<std::byte>& data, std::s
   return median_of(std::move(samples));
 }
 
-/// Time that the model gives an all-reduce whose additions take none.
+/// The model's time for an all-reduce with additions that take none.
 double sum_without_additions(std::size_t bytes, const TransferFit& link) {
   std::vector<parallel::Schedule> schedules;
   schedules.reserve(2);

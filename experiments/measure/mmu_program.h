@@ -29,18 +29,18 @@ struct ProgramRequest {
   mmu::Listing listing;
   mmu::MachineConfig machine;
   mmu::Simulation simulation = mmu::Simulation::Twin;
-  std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of what the twin takes
+  std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of the twin's cycles
   std::string waves;                        ///< FST file of the RTL. Empty: none
   std::string waves_name;                   ///< path in its save file. Empty: the same
-  PeRecorder* pes = nullptr;                ///< to be told of every multiply-add, on the twin
+  PeRecorder* pes = nullptr;                ///< receives every multiply-add, on the twin
 };
 
 struct ProgramRun {
   ArrayNode node;
-  /// False: the RTL's stalls are not the twin's, so that it is not known when they were; then
+  /// False: the RTL's stalls differ from the twin's, so that their times are unknown. Then
   /// node.report.stalls is empty.
   bool stalls_known = true;
-  std::vector<Tensor> outputs;  ///< in the order of the listing's; bf16 as float32
+  std::vector<Tensor> outputs;  ///< in the order of the listing's, with bf16 as float32
 };
 
 /// The program's arrays of one kind.

@@ -21,7 +21,7 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-/// Prepared plans that are kept: a U-Net's distinct layers, several times over.
+/// Capacity of prepared plans: several times the distinct layers of a U-Net.
 constexpr std::size_t kKeptPlans = 256;
 
 NodeCache& cache() {

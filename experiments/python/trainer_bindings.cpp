@@ -52,8 +52,8 @@ class PythonTrainer {
     const std::lock_guard lock(busy_);
     return work();
   }
-  /// True when it has finished, false when it was stopped. Raises what a callback raised, after the
-  /// checkpoint is saved.
+  /// True when it has finished, false when it was stopped. Raises the exception of a callback,
+  /// after the checkpoint is saved.
   bool train(const py::object& told) {
     Listener listener(told, interrupted_);
     auto end = training::End::Interrupted;

@@ -76,14 +76,15 @@ namespace triptych::training {
 struct ParallelConfig {
   int ranks = 1;
   Transport transport = Transport::Threads;
-  /// For simulated transport, see parallel::make_interconnect; the link of a TPU v5e's torus.
+  /// For simulated transport, see parallel::make_interconnect. The default is the link of a TPU
+  /// v5e's torus.
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
   parallel::Strategy strategy;
   ReductionOrder order = ReductionOrder::RankOrdered;
   int shards = 0;         ///< of the batch, with ShardTree. 0: one per rank
-  bool overlap = false;   ///< collectives go on beside the computation
+  bool overlap = false;   ///< collectives overlap the computation
   double timeout_s = 30;  ///< how long a rank may keep the others waiting
 };
 
@@ -102,20 +103,21 @@ struct ExecutionConfig {
   bool graph = true;     ///< of a GPU: false launches each kernel by itself
   /// Mode of a backend that emulates another: plain, counted or checked. Empty: its default.
   std::string emulation = {};
-  /// Times by which kernels were chosen before, by measurement_key: they come before the cache's.
+  /// Earlier times for the choice of kernels, by measurement_key: they have priority over the
+  /// cache's.
   std::map<std::string, std::string> kernel_times = {};
   ParallelConfig parallel;
 };
 
-/// Kernels chosen by their times, which are kept in the user's cache folder.
+/// Kernels chosen by their times, which are stored in the user's cache folder.
 struct MeasuredChoice {
-  /// Kernels that are left out because they are wrong are told of on standard error.
+  /// A note on standard error reports kernels that are left out because they are wrong.
   explicit MeasuredChoice(TextCache& cache);
   DeviceStopwatch stopwatch;
   MeasuringChooser chooser;
 };
 
-/// A cache that remembers what was found or inserted, and knows `known` from the start.
+/// A cache that remembers found and inserted entries, and knows `known` from the start.
 class RecordedTimes : public TextCache {
  public:
   RecordedTimes(TextCache& cache, std::map<std::string, std::string> known);
@@ -131,7 +133,7 @@ class RecordedTimes : public TextCache {
   std::map<std::string, std::string> texts_;
 };
 
-/// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
+/// Share of a plan that the host of a simulated machine runs, in addition to the simulated nodes.
 struct HostShare {
   std::string device;      ///< "cpu"
   std::size_t nodes = 0;   ///< that run something there
@@ -159,8 +161,8 @@ class DeviceSet {
   /// processor: on a processor the thread's processor time, else the device's own clock. Throws
   /// InvalidArgument when a processor computes with more threads than that one.
   std::function<double()> work_clock() const;
-  /// The times by which kernels have been chosen so far. With them a resumed run, another rank or
-  /// another process chooses the same kernels.
+  /// The times that have chosen kernels so far. With them a resumed run, another rank or another
+  /// process chooses the same kernels.
   std::map<std::string, std::string> kernel_times() const;
   /// Chooses kernels by these times from now on, before any cache.
   void prefer(const std::map<std::string, std::string>& kernel_times);
@@ -170,7 +172,7 @@ class DeviceSet {
   /// its host's share (modelled).
   Duration whole_time(double device_s, const Plan& plan, std::int64_t runs) const;
   /// The modelled time of one step on the host: the longer of its operations on the vector unit and
-  /// its bytes at the DRAM's bandwidth. Call it where host_share is given.
+  /// its bytes at the DRAM's bandwidth. Call it where host_share exists.
   Duration host_time(const Plan& plan, const Step& step) const;
 
  private:
@@ -183,8 +185,8 @@ class DeviceSet {
   std::vector<Device*> devices_;
 };
 
-/// "host: cpu; 12 nodes run there, 1.2e+06 operations on 16 lanes at 700 MHz, 9.6e+06 bytes at
-/// 34 GB/s: ... (modelled)".
+/// Example: "host: cpu; 12 nodes run there, 1.2e+06 operations on 16 lanes at 700 MHz, 9.6e+06
+/// bytes at 34 GB/s: ... (modelled)".
 std::string to_string(const HostShare& share);
 
 }  // namespace triptych::training

@@ -1,4 +1,4 @@
-// A model judged on images whose masks are known: each image, and all of them.
+// A model scored on images with known masks: each image, and all of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ struct EvaluationOptions {
   std::optional<std::int64_t> regions = {};
 };
 
-/// One class in one image that has it or was said to.
+/// One class in one image with it in truth or prediction.
 struct ClassEvaluation {
   segmentation::Overlap overlap;
   std::optional<segmentation::BoundaryScores> boundary;
@@ -43,8 +43,8 @@ struct ImageEvaluation {
 
 class Evaluation {
  public:
-  /// Judges a model with `classes` outputs, of which 1 tells two classes apart. Throws
-  /// InvalidArgument for a class of regions that it lacks.
+  /// Scores a model with `classes` outputs, where 1 separates two classes. Throws InvalidArgument
+  /// for a class of regions that it lacks.
   Evaluation(std::int64_t classes, const EvaluationOptions& options);
 
   void add(const segmentation::Sample& sample, const Segmentation& predicted);

@@ -21,7 +21,7 @@ std::optional<std::int64_t> schedule_end(const RunConfig& config);
 /// schedule's end.
 void require_schedule_of_new(const RunConfig& config, std::int64_t total);
 
-/// The same of the run in `folder`, which goes on after `done` steps.
+/// The same for the run in `folder`, which continues after `done` steps.
 void require_schedule_of_old(const RunConfig& config, std::int64_t done, std::int64_t total,
                              const std::filesystem::path& folder);
 

@@ -1,5 +1,5 @@
-// Search for a learning rate: one short training whose rate rises step by step until the loss does
-// (Smith, "Cyclical learning rates for training neural networks", 2017).
+// Search for a learning rate: one short training with a rate that rises step by step until the loss
+// does (Smith, "Cyclical learning rates for training neural networks", 2017).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -36,7 +36,7 @@ std::string to_string(const NumberLimits& limits);
 bool within(const WholeLimits& limits, std::int64_t value);
 bool within(const NumberLimits& limits, double value);
 
-/// A type whose values a text describes by itself: Augmentation.
+/// A type with its own text form: Augmentation.
 template <class T>
 concept Worded = requires(std::string_view text) {
   T::from_text(text).text();

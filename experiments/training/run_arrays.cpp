@@ -77,8 +77,8 @@ void require_finite(const Tensor& array, const std::string& file) {
   refuse(file, fmt::format("row {} has a value that is not finite", row));
 }
 
-/// Refuses numbers by which input `input` of the network picks from a table that has fewer rows.
-/// Negative ones count from its end.
+/// Refuses numbers that exceed the table that input `input` of the network indexes. Negative ones
+/// count from its end.
 void require_choices(const Tensor& array, const ImportedNetwork& network, std::size_t input,
                      const std::string& file) {
   const auto numbers = whole_numbers(array);

@@ -1,4 +1,4 @@
-// Arrays that a run trains on instead of pictures: .npy files whose rows are its examples.
+// Arrays that a run trains on instead of pictures: .npy files with its examples as rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace triptych::training {
 
 /// The file of each of the model's inputs, in their order, from "x.npy", in that order, or
-/// "name=x.npy". Throws InvalidArgument for a name twice or unknown, or one file
+/// "name=x.npy". Throws InvalidArgument for a repeated or unknown name, or one file
 /// too many or too few.
 std::vector<std::string> files_of_inputs(const onnx::Model& model,
                                          const std::vector<std::string>& texts);

@@ -139,11 +139,11 @@ std::int64_t most_of(std::string_view name);
 /// "batch" of "training.batch".
 std::string_view last_part(std::string_view field);
 
-/// The value of the run's configuration, of its model too; of no other row.
+/// The value from the run's configuration, including its model, and from no other row.
 std::optional<Value> value_in(const RunOption& option, RunConfig& config);
 std::optional<Value> value_in(const RunOption& option, ExecutionConfig& machine);
 
-/// Options that were given when a run is resumed, and the values that all options then have.
+/// Options that were given on resume, and the values that all options then have.
 struct ResumeOptions {
   std::span<const std::string> given;  ///< names with dashes, or keywords of Python
   const RunConfig& config;
@@ -160,11 +160,11 @@ void apply_on_resume(const ResumeOptions& options, ExecutionConfig& machine);
 /// Throws InvalidArgument when a stored option of the machine differs: the bits would, too.
 void require_same_numerics(const ExecutionConfig& run, const ExecutionConfig& other);
 
-/// True when `saved` is a run of the options `asked`. Values that the run completed count only
-/// where they were given.
+/// True when `saved` is a run of the options `asked`. Values that the run completed count only if
+/// they were given.
 bool is_run_of(const RunConfig& saved, const RunConfig& asked);
 
-/// True for a field of the configuration, "data.source", whose value may change on resume.
+/// True for a field of the configuration, "data.source", that may change on resume.
 bool may_change(std::string_view field);
 
 /// True for a field that each rank may have for itself. A list counts with all its entries.

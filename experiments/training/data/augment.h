@@ -21,7 +21,7 @@ struct AugmentOptions {
   bool flip_x = true;              ///< mirror left and right with probability 1/2
   bool flip_y = true;              ///< mirror up and down with probability 1/2
   bool transpose = true;           ///< swap rows and columns with probability 1/2
-  float max_rotation_degrees = 0;  ///< uniform in [-max, max]; 180 for every angle
+  float max_rotation_degrees = 0;  ///< uniform in [-max, max], 180 for every angle
   float elastic_sigma = 0;         ///< deviation of the displacements in pixels. The paper has 10
   std::int64_t elastic_grid = 3;   ///< displacements a side, at least 2
   bool zoom = false;               ///< one patch in five, by a factor from 0.7 to 1.4

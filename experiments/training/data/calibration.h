@@ -14,7 +14,7 @@ namespace triptych::segmentation {
 /// core/base: the same bits everywhere.
 std::vector<float> probabilities_from_logits(std::span<const float> logits, std::int64_t channels);
 
-/// Over all pixels together but for those that are ignored.
+/// Over all pixels together except ignored ones.
 class Calibration {
  public:
   /// Bins of equal width of the probability of the predicted class.

@@ -92,7 +92,7 @@ std::vector<Row> parse_rows(std::string_view text) {
   return std::move(rows.rows);
 }
 
-/// The place of the first of `names` among the fields, whatever their case.
+/// The position of the first of `names` among the fields, ignoring case.
 std::optional<std::size_t> column(const Row& header, std::span<const std::string_view> names) {
   for (const auto name : names) {
     for (std::size_t i = 0; i < header.fields.size(); ++i) {

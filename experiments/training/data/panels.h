@@ -1,4 +1,4 @@
-// Pictures beside each other: what a model was given, what is true, what it says.
+// Pictures side by side: the input, the truth and the prediction of a model.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

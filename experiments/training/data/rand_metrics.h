@@ -19,14 +19,14 @@
 namespace triptych::segmentation {
 
 /// With S the predicted regions, T the true ones, p_ij the share of the pixels that are in S_i and
-/// T_j, s_i and t_j its sums. Two pixels of one region in truth are one region in S by
-/// `rand_split`; the reverse by `rand_merge`.
+/// T_j, s_i and t_j its sums. `rand_split`: two pixels of one region in truth are in one region of
+/// S. `rand_merge`: the reverse.
 struct RegionScores {
   double rand_split = 0;  ///< sum p_ij^2 / sum t_j^2
   double rand_merge = 0;  ///< sum p_ij^2 / sum s_i^2
   double rand = 0;        ///< V-Rand: sum p_ij^2 / (sum s_i^2 / 2 + sum t_j^2 / 2)
-  double info_split = 0;  ///< I(S; T) / H(S). 1 when H(S) is 0
-  double info_merge = 0;  ///< I(S; T) / H(T). 1 when H(T) is 0
+  double info_split = 0;  ///< Equals I(S; T) / H(S). 1 when H(S) is 0
+  double info_merge = 0;  ///< Equals I(S; T) / H(T). 1 when H(T) is 0
   double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2). 1 when both are 0
 };
 
@@ -35,7 +35,7 @@ struct RegionScores {
 std::optional<RegionScores> region_scores(std::span<const std::int32_t> predicted,
                                           std::span<const std::int32_t> target);
 
-/// The regions of a class whose pixels `is_region` does not leave 0, after thinning of the rest.
+/// The regions of a class from the pixels where `is_region` is not 0, after thinning of the rest.
 std::vector<std::int32_t> predicted_regions(std::span<const std::uint8_t> is_region, Size size);
 
 /// Scores of the regions of one class over a set of images, by the predicted classes and at each of
