@@ -123,10 +123,10 @@ struct ListEntry {
   std::int64_t line = 0;  ///< of the list file, from 1
 };
 
-/// The rows of a list file: CSV with a header, or one name per line. The image's column is called
-/// id, image, name or file, that of the split split, set or subset, and that of the mask mask.
-/// Fields end with a comma, a semicolon or a tab, whichever the first line has. Throws IoError for
-/// a broken line, a header without the image, or an unsafe name.
+/// The rows of a list file: CSV with a header, or one name per line. The columns are the image
+/// ("id", "image", "name" or "file"), the split ("split", "set" or "subset") and "mask". Fields end
+/// with a comma, a semicolon or a tab, whichever the first line has. Throws IoError for a broken
+/// line, a header without the image, or an unsafe name.
 std::vector<ListEntry> read_list(const std::filesystem::path& path);
 
 /// Moves the samples of `split` out of `dataset`. The order does not change.
