@@ -41,7 +41,7 @@ void write_experiment(page::Page& page, const Compared& compared) {
   const auto experiment = compared.results["experiment"];
   const auto commands = experiment["commands"].texts();
   if (commands.empty()) {
-    page.missing("The report does not say by which command it was made.");
+    page.missing("The report does not name the command that made it.");
   } else {
     page.html(page::commands_html(commands));
   }
