@@ -1,4 +1,4 @@
-// The memories of several machines beside each other, and beside what the survey says of a GPU's.
+// The memories of several machines next to each other, and next to the survey's figures of a GPU's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace triptych::studies {
 
 struct BandwidthOptions {
   std::string backends = "cpu";
-  std::string devices;  ///< published machines or device files; a comma list
+  std::string devices;  ///< published machines or device files, as a comma list
   std::string machine;  ///< of a systolic machine
   int threads = 0;
 };

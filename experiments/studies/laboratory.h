@@ -23,7 +23,7 @@ class Laboratory {
 
   bool quick() const { return quick_; }
 
-  /// This CPU: its float32 peak ("f32"), and copy and triad by level; measured when first asked.
+  /// This CPU: its float32 peak ("f32"), and copy and triad by level, measured at the first call.
   const machines::MachineFigures& cpu();
 
  private:

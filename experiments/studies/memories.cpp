@@ -1,4 +1,4 @@
-// Bandwidth of memories, and what it explains: the claims "bandwidth", "sram" and "matrix-units".
+// Bandwidth of memories and its effects: the claims "bandwidth", "sram" and "matrix-units".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -13,7 +13,7 @@
 namespace triptych::studies {
 namespace {
 
-/// Verdicts and the class of their stamps, in the order in which they are counted.
+/// Verdicts and the class of their stamps, in counting order.
 constexpr std::array kVerdicts = {std::pair("holds here", "holds"),
                                   std::pair("holds under these conditions", "depends"),
                                   std::pair("out of date", "old"), std::pair("wrong", "wrong")};

@@ -83,7 +83,7 @@ struct Chain {
     return made;
   }
 
-  /// x itself, or a copy of it in that layout, made anew in every run.
+  /// x itself, or a copy of it in that layout, made again in every run.
   dnnl::memory in_layout(dnnl::memory x, const Desc& desc) {
     if (x.get_desc() == desc) return x;
     dnnl::memory copy = zeros(desc);
@@ -91,7 +91,7 @@ struct Chain {
     return copy;
   }
 
-  /// One above the other, by channels; b in the layout of a.
+  /// Concatenation by channels, with b in the layout of a.
   dnnl::memory concat(const dnnl::memory& a, const dnnl::memory& b) {
     const dnnl::concat::primitive_desc both(1, {a.get_desc(), b.get_desc()}, cpu);
     dnnl::memory y = zeros(both.dst_desc());
