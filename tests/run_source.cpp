@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A filter of GoogleTest for the tests of one file; empty if it has none.
+/// A filter of GoogleTest for the tests of one file. Empty if it has none.
 std::string tests_of(std::string_view source) {
   std::string filter;
   const auto& all = *testing::UnitTest::GetInstance();

@@ -58,7 +58,7 @@ struct Arrow {
   std::vector<std::string> allowed;
 };
 
-/// {app, python} -> studies -> {compare, measure} -> machines -> training; all -> page.
+/// {app, python} -> studies -> {compare, measure} -> machines -> training. All -> page.
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
@@ -75,7 +75,7 @@ std::vector<Arrow> rooms_of_experiments() {
        {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
         root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-      // Lessons look at what this very program prints, in a child; schedules are proved and priced.
+      // Lessons look at what this very program prints, in a child. Schedules are proved and priced.
       {labs, {"core/", "parallel/collectives/", confine, page, labs}},
       {confine, {"core/", "parallel/launch/", confine}},
       // Students' kernels are for one backend, and compiled as RTL is.
@@ -264,7 +264,7 @@ TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
   expect_only_in("removes and renames files", removes);
 }
 
-/// Text of others is escaped at the one place that prints (core/base/speech.h); past it nothing
+/// Text of others is escaped at the one place that prints (core/base/speech.h). Past it nothing
 /// does.
 TEST(Architecture, one_place_prints) {
   const auto exempt = places("prints");
@@ -476,7 +476,7 @@ TEST(Architecture, prose_in_documents_has_at_most_100_columns) {
   }
 }
 
-/// A results page is question, command, table and reading; its history is in the decisions.
+/// A results page is question, command, table and reading. Its history is in the decisions.
 TEST(Architecture, results_answer_questions) {
   for (const auto& file : project_files({".md"})) {
     if (!file.starts_with("docs/results/")) continue;
@@ -538,7 +538,7 @@ TEST(Architecture, no_comment_begins_with_of_or_what_or_is_a_question) {
   }
 }
 
-/// A library says "the option batch"; the command line makes "--batch" of it (app/message.h).
+/// A library says "the option batch". The command line makes "--batch" of it (app/message.h).
 TEST(Architecture, only_the_command_line_knows_dashes) {
   static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
   const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",

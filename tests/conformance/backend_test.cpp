@@ -38,7 +38,7 @@ bool is_asked(const std::string& name) {
   return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
 }
 
-/// Every available backend; the CPU with several thread counts, for the bits must not depend on
+/// Every available backend. The CPU with several thread counts, for the bits must not depend on
 /// them, the emulated GPU also with every access checked, the systolic array with several sizes.
 std::vector<Subject> subjects() {
   std::vector<Subject> list;

@@ -156,7 +156,7 @@ std::string difference(const LargeCase& test, Tensor output, const Judge& judge)
   return first_difference(output, judge.expected[0], judge.allowed[0]);
 }
 
-/// The CPU and GPUs of TRIPTYCH_TEST_BACKENDS; the emulation and arrays would take hours.
+/// The CPU and GPUs of TRIPTYCH_TEST_BACKENDS. The emulation and arrays would take hours.
 std::vector<const Backend*> subjects() {
   const char* asked = std::getenv("TRIPTYCH_TEST_BACKENDS");
   std::vector<const Backend*> list;

@@ -39,7 +39,7 @@ std::vector<Maker> weighted_makers(bool smooth, std::size_t more = 1) {
   return weighted;
 }
 
-/// The parts of `from` that `keeps_node` and `outputs` name; values of dropped nodes are inputs.
+/// The parts of `from` that `keeps_node` and `outputs` name. Values of dropped nodes are inputs.
 RandomGraph rebuild(const RandomGraph& from, const std::vector<bool>& keeps_node,
                     const std::vector<NamedValue>& outputs) {
   const auto values = evaluate_reference(from.graph, from.inputs);
@@ -71,7 +71,7 @@ RandomGraph rebuild(const RandomGraph& from, const std::vector<bool>& keeps_node
   return result;
 }
 
-/// The graph without node `i`, or else without output `i - nodes`; nothing when that is no valid
+/// The graph without node `i`, or else without output `i - nodes`. Nothing when that is no valid
 /// graph or passes.
 std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, const Check& check) {
   const auto node_count = graph.graph.nodes().size();

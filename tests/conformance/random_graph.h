@@ -16,7 +16,7 @@ RandomGraph make_random_graph(std::uint64_t seed, const GraphOptions& options = 
 /// A smooth graph with the gradients of a loss among its outputs.
 RandomGraph make_training_graph(std::uint64_t seed);
 
-/// loss = scale * sum over the float32 outputs of weight * output, weights in [-1, 1]; invalid when
+/// loss = scale * sum over the float32 outputs of weight * output, weights in [-1, 1]. Invalid when
 /// there is no such output.
 ValueId add_loss(Graph& graph, double scale = 1);
 

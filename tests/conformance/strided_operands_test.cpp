@@ -117,7 +117,7 @@ bool is_variant(const OpCase& test) {
 
 enum class Cases { All, NoVariants };
 
-/// Tries every kernel on every case; returns the operators of which one took gaps in all operands.
+/// Tries every kernel on every case. Returns the operators of which one took gaps in all operands.
 std::set<std::string> try_all(Device& device, Contract contract, Cases cases = Cases::All) {
   std::set<std::string> took_gaps;
   for (const auto& test : single_node_cases()) {

@@ -81,7 +81,7 @@ class Mutation {
     }
   }
 
-  /// The name of an input, an initialiser or an output of a node; "" when there is none.
+  /// The name of an input, an initialiser or an output of a node. "" when there is none.
   std::string any_value(const onnx_format::Graph& graph) {
     switch (random_() % 3) {
       case 0:

@@ -8,7 +8,7 @@
 namespace triptych::mutation {
 
 /// Twice the number of the condition that is wrong in this process, plus 1 when it is negated
-/// instead of dropped; negative: none.
+/// instead of dropped. Negative: none.
 extern const int active;
 
 /// One byte per condition in the file TRIPTYCH_CONDITIONS: bit 0 is set once it was false, bit 1

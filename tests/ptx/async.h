@@ -72,7 +72,7 @@ std::uint64_t swizzled(std::uint64_t address, int swizzle_bytes);
 struct Product {
   std::uint64_t a = 0, b = 0;  ///< descriptors
   int columns = 0;
-  bool adds = true;        ///< to the sums; else starts them anew
+  bool adds = true;        ///< to the sums. Else starts them anew
   std::uint32_t sums = 0;  ///< where the warps' first accumulator lies
   int joined = 0;          ///< warps
   bool done = false;

@@ -149,7 +149,7 @@ void decode_permute(Decoder& decoder) {
   decoder.finish(map3<Permute, std::uint32_t>);
 }
 
-/// `length` bits of a, or of b from `begin` on with those in their place; past the end none.
+/// `length` bits of a, or of b from `begin` on with those in their place. Past the end none.
 std::uint32_t field_mask(std::uint32_t begin, std::uint32_t length) {
   const auto bits = ((std::uint64_t{1} << std::min(length & 0xFF, 32U)) - 1) << (begin & 0xFF);
   return (begin & 0xFF) < 32 ? static_cast<std::uint32_t>(bits) : 0;

@@ -7,7 +7,7 @@
 namespace triptych::ptx {
 namespace {
 
-/// Ordered: false when an operand is not a number; the unordered ones are then true.
+/// Ordered: false when an operand is not a number. The unordered ones are then true.
 struct Equal {
   template <class T>
   static bool of(T a, T b) {

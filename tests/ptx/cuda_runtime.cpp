@@ -1,6 +1,6 @@
 // The part of CUDA's runtime that backends/cuda and nvcc's code call, with the judge's device
 // behind it: a program that is linked with this runs the PTX of its kernels, on this processor.
-// Work is done when it is asked for; recorded work when its graph is launched.
+// Work is done when it is asked for. Recorded work when its graph is launched.
 // SPDX-License-Identifier: Apache-2.0
 // NOLINTBEGIN(readability-identifier-naming): names are CUDA's
 #include <cuda.h>
@@ -185,7 +185,7 @@ void __cudaRegisterFunction(void** module, const char* function, char*, const ch
                             uint3*, uint3*, dim3*, dim3*, int*) {
   Device::instance().add_kernel(*reinterpret_cast<triptych::ptx::Module*>(module), function, name);
 }
-/// Variables that the host sees are not known; none of ours is written by it.
+/// Variables that the host sees are not known. None of ours is written by it.
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,

@@ -65,11 +65,11 @@ class Decoder {
  public:
   Decoder(const Instruction& instruction, Layout& layout, Step& step);
 
-  /// True when the modifier is there; it counts as read.
+  /// True when the modifier is there. It counts as read.
   bool take(std::string_view modifier);
   /// The first type among the modifiers. b16, b32 and b64 are unsigned.
   Type take_type();
-  /// The modifier at the front, whatever it is; empty when none is left.
+  /// The modifier at the front, whatever it is. Empty when none is left.
   std::string_view take_front();
   std::size_t terms() const { return instruction_.terms.size(); }
   const Term& term(std::size_t i) const;

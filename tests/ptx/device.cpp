@@ -22,7 +22,7 @@ const ModuleText& Module::text() {
       addresses_[variable.name] = kDynamicShared;
       continue;
     }
-    // Room for what alignment takes; a variable's memory never moves.
+    // Room for what alignment takes. A variable's memory never moves.
     auto& memory = variables_.emplace_back(variable.bytes + variable.alignment);
     const auto at = reinterpret_cast<std::uint64_t>(memory.data());
     const auto address = (at + variable.alignment - 1) / variable.alignment * variable.alignment;

@@ -16,7 +16,7 @@
 
 namespace triptych::ptx {
 
-/// One translation unit's kernels; its text is read when one of them is first asked for.
+/// One translation unit's kernels. Its text is read when one of them is first asked for.
 class Module {
  public:
   explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}

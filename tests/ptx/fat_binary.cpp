@@ -42,7 +42,7 @@ T read(const std::byte* at) {
   return value;
 }
 
-/// A function of libzstd, which every Debian has for dpkg; its header is in another package.
+/// A function of libzstd, which every Debian has for dpkg. Its header is in another package.
 using Decompress = std::size_t (*)(void*, std::size_t, const void*, std::size_t);
 
 Decompress zstd() {

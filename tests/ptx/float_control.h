@@ -1,6 +1,6 @@
 // How this processor rounds, and whether it flushes subnormal operands and results to zeros of
 // their sign: what .ftz means. A result is subnormal when it is after rounding, as on this
-// processor; PTX does not say.
+// processor. PTX does not say.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

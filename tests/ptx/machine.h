@@ -98,7 +98,7 @@ class Warp {
   };
 
   void run_steps();
-  /// Chooses who runs next; false when nobody is left.
+  /// Chooses who runs next. False when nobody is left.
   bool reschedule();
   /// Puts the lanes aside that are at a later or another place, until all that belong are here.
   bool gathered(const Step& step, std::uint32_t active);

@@ -14,10 +14,10 @@ namespace triptych::ptx {
 
 inline constexpr int kLanes = 32;
 
-/// Where the 32 lanes of a register lie, one after another; a predicate is one word, a bit a lane.
+/// Where the 32 lanes of a register lie, one after another. A predicate is one word, a bit a lane.
 struct Slot {
   std::uint32_t offset = 0;  ///< in bytes, in a warp's registers or among the kernel's constants
-  std::uint8_t bytes = 0;    ///< of one lane; 0: a predicate
+  std::uint8_t bytes = 0;    ///< of one lane. 0: a predicate
   bool constant = false;
   bool negated = false;
 };

@@ -41,7 +41,7 @@ TEST(PtxFma, rounds_once) {
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x3F800800, 0x3F800800, 0xBF801000}), 0x33800000U);
   EXPECT_EQ(result32("fma.rn.f32", {0x3F800800, 0x3F800800, 0xBF801000}), 0x33800000U);
   EXPECT_EQ(result32("mul.rn.ftz.f32", {0x3F800800, 0x3F800800}), 0x3F801000U);
-  // 1 + 2^-24 is a tie that goes to the even 1; with a little more it goes up.
+  // 1 + 2^-24 is a tie that goes to the even 1. With a little more it goes up.
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x39800000, 0x39800000, kOne}), kOne);
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x39800001, 0x39800000, kOne}), 0x3F800001U);
   // In f64, too.

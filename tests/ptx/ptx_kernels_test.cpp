@@ -49,7 +49,7 @@ std::vector<OpCase> cases() {
   return list;
 }
 
-/// Where two tensors of one spec differ first, and how; empty when they do not.
+/// Where two tensors of one spec differ first, and how. Empty when they do not.
 std::string first_other_bits(const Tensor& actual, const Tensor& expected) {
   const auto a = actual.bytes(), b = expected.bytes();
   const auto size = dtype_size(actual.spec().dtype);
@@ -122,7 +122,7 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation_for_special_values) {
 }
 
 /// The images of an operand as a slice of a concatenation has them, one channel behind its start
-/// and with gaps between them; what is no element is 0xAB. Gaps differ, so that no kernel gets away
+/// and with gaps between them. What is no element is 0xAB. Gaps differ, so that no kernel gets away
 /// with the stride of another operand.
 struct Apart {
   Operand operand;
@@ -158,7 +158,7 @@ struct Apart {
   }
 };
 
-/// All bytes of the outputs, gaps too; nothing when the kernel takes no gaps.
+/// All bytes of the outputs, gaps too. Nothing when the kernel takes no gaps.
 std::vector<std::vector<std::byte>> outputs_apart(const OpCase& test,
                                                   const std::vector<Tensor>& inputs, Device& device,
                                                   Contract contract, std::string_view kernel) {

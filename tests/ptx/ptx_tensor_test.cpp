@@ -183,7 +183,7 @@ TEST(PtxBarrier, holds_those_who_wait_until_all_have_come) {
 }
 
 /// Thread 0 asks for one box of 4 rows of 64 elements, at column 32 and row 2 of a tensor of 5 rows
-/// of 64; its map lies at the front of `out`, the tensor behind it.
+/// of 64. Its map lies at the front of `out`, the tensor behind it.
 std::string box(int expected_bytes) {
   return fmt::format(R"(
     ld.param.u64 %rd0, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, dynamic; add.u32 %r3, %r2, 1024;
@@ -237,7 +237,7 @@ TEST(PtxBox, ends_no_phase_that_expects_other_bytes) {
   EXPECT_THAT(fault_of([] { copied_box(508); }), HasSubstr("never ends"));
 }
 
-/// A product of 64 x 64 by 128 rows of 64; `before_wait` runs while it is under way.
+/// A product of 64 x 64 by 128 rows of 64. `before_wait` runs while it is under way.
 struct Warpgroup {
   Matrix a{64, 3}, b{128, 4};
   bool fenced = true;

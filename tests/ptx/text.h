@@ -50,7 +50,7 @@ struct Instruction {
 };
 
 struct Register {
-  int bytes = 0;  ///< of one lane; 0: a predicate
+  int bytes = 0;  ///< of one lane. 0: a predicate
   std::string name;
 };
 

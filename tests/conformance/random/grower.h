@@ -27,7 +27,7 @@ struct GraphOptions {
   bool products = false;  ///< many of the products that an array computes
 };
 
-/// Condition on an operand; the default is a small float32 tensor of any rank.
+/// Condition on an operand. The default is a small float32 tensor of any rank.
 struct Want {
   std::vector<DType> dtypes = {DType::F32};
   std::int64_t min_rank = 0;
@@ -61,7 +61,7 @@ class Grower {
   double smallest_magnitude(ValueId value) const { return magnitudes_[value.index()].first; }
   const std::vector<double>& values(ValueId value) const { return values_[value.index()].values; }
 
-  /// A value that exists and suits, the newer the more likely; invalid when there is none.
+  /// A value that exists and suits, the newer the more likely. Invalid when there is none.
   ValueId existing(const std::function<bool(ValueId)>& suits);
   /// An operand like this: mostly one that exists, else a new leaf.
   ValueId operand(const Want& want = {});

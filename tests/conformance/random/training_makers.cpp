@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kScoreLimit = 4;
 
-/// Targets in [0, 1]; no gradient flows to them.
+/// Targets in [0, 1]. No gradient flows to them.
 ValueId targets(Grower& g, ValueId x) { return g.constant(g.spec(x), 0, 1); }
 
 template <class Loss>

@@ -45,7 +45,7 @@ class Dice {
 
 std::vector<std::byte> random_memory(std::mt19937& random) {
   Dice dice(random);
-  // Sane numbers; numbers whose products are subnormal; numbers that overflow.
+  // Sane numbers. Numbers whose products are subnormal; numbers that overflow.
   const auto [low, high] = dice.among<std::pair<int, int>>({{120, 132}, {52, 72}, {1, 254}});
   const std::uint32_t rarity = dice.among({1000000U, 500U, 5U});
   const std::uint32_t kept = dice.among({0x807FU, 0x807FU, 0x8078U});  // short ones' sums are ties

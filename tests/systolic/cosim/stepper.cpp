@@ -1,5 +1,5 @@
 // A machine in one place, a cycle at a time: the four units share the state of one cycle, so that
-// they stand in one file; array, output and store have files of their own.
+// they stand in one file. Array, output and store have files of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/systolic/cosim/stepper.h"
 
@@ -172,7 +172,7 @@ class Run {
     }
   }
 
-  /// Books a grant; a read's `arrived` happens at the end of the cycle in which its data come.
+  /// Books a grant. A read's `arrived` happens at the end of the cycle in which its data come.
   void book(std::size_t port, std::uint32_t address, std::uint32_t bytes, bool write,
             const std::function<void()>& arrived) {
     DramUnit& state = units_[port];
@@ -192,7 +192,7 @@ class Run {
     });
   }
 
-  /// Grants the request or position at the port; true if it is the instruction's last.
+  /// Grants the request or position at the port. True if it is the instruction's last.
   bool leave_port(std::size_t port) {
     DramUnit& state = units_[port];
     state.presented_from = cycle_ + 1;
@@ -465,7 +465,7 @@ class Run {
     book(kStore, address, static_cast<std::uint32_t>(bytes.size()), true, {});
   }
 
-  /// A position goes to the unified buffer in this cycle; the values of no column are zero.
+  /// A position goes to the unified buffer in this cycle. The values of no column are zero.
   void fill_buffer() {
     const std::uint32_t row = store_.position_address();
     const std::uint32_t group = config_.group(store_.log2_group());

@@ -55,7 +55,7 @@ class Lanes : public testing::Test {
   }
   using Row = std::array<std::uint16_t, kRows>;
   /// Values that the lanes show in each cycle of matmuls, one after the other, from the first one's
-  /// start on; each transposed one begins at the lane after the last value of the one before.
+  /// start on. Each transposed one begins at the lane after the last value of the one before.
   std::vector<Row> run(const std::vector<Matmul>& matmuls) {
     std::vector<Row> shown;
     std::size_t lane = 0;
@@ -67,7 +67,7 @@ class Lanes : public testing::Test {
     for (std::size_t left = 0; left < kRows + 2; ++left) tick(shown);
     return shown;
   }
-  /// The cycle in which slot p leaves; the matmul's first value is at `lane`.
+  /// The cycle in which slot p leaves. The matmul's first value is at `lane`.
   void slot(const Matmul& matmul, std::size_t p, std::size_t lane, std::vector<Row>& shown) {
     word(encode(matmul));
     bench_->start_i = p == 0;

@@ -36,7 +36,7 @@ struct NodeProgram {
 /// three input channels. Of an ONNX file: inference.
 Graph model_graph(const std::string& model, const std::string& mode, bool colour);
 
-/// Figures of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are
+/// Figures of all nodes that run on the array, in order. Under bf16-exact, or int8 if the PEs are
 /// of int8. `apart`: no node keeps its result in the buffer for the next one. `tiling`: sizes that
 /// the planner must take.
 std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine,

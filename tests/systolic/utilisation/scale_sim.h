@@ -2,7 +2,7 @@
 // with memory that never stalls, and the difference split up.
 //
 // SCALE-Sim (scalesim/compute/systolic_compute_ws.py) gives each fold, a tile of R x C weights, R
-// cycles to load them, then one per position, then R + C - 2 to drain; its count is the number of
+// cycles to load them, then one per position, then R + C - 2 to drain. Its count is the number of
 // the last cycle: folds (2 R + C + positions - 2) - 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,7 +1,7 @@
 // The six applications of TPU v1's paper (Jouppi et al., "In-Datacenter Performance Analysis of a
 // Tensor Processing Unit", ISCA 2017, arXiv 1704.04760), as layers that have what its table 1
-// publishes: layers, weights, operations per weight, batch. Their shapes were not published;
-// each application says what is assumed. docs/results/systolic.md compares the outcome.
+// publishes: layers, weights, operations per weight, batch. Their shapes were not published. Each
+// application says what is assumed. docs/results/systolic.md compares the outcome.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace triptych {
 
-/// A convolution of stride 1 that keeps the size of its maps; a fully connected layer is one of
-/// 1 x 1 on a single position.
+/// A convolution of stride 1 that keeps the size of its maps. A fully connected layer is one of 1 x
+/// 1 on a single position.
 struct TpuLayer {
   int repeats = 1;
   std::int64_t in = 1, out = 1;

@@ -3,7 +3,7 @@
 //   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour] [--apart]
 //   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim
 //   mmu_utilisation tpu-v1
-// The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for; a
+// The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for. A
 // node's bound is the larger one. --apart: every node's activations cross the DRAM. --scale-sim:
 // each node, apart, beside SCALE-Sim's count (scale_sim.h).
 // tpu-v1: the applications of TPU v1's paper (tpu_v1.h).

@@ -131,7 +131,7 @@ struct Train {
   TrainOptions options;
 };
 
-/// The configuration of a new run; empty where there is no such run.
+/// The configuration of a new run. Empty where there is no such run.
 std::string configuration(const Words& words) {
   Train train;
   train.app.parse(words);
@@ -142,7 +142,7 @@ std::string configuration(const Words& words) {
   }
 }
 
-/// The answer of a run that goes on to an option; empty: it takes it.
+/// The answer of a run that goes on to an option. Empty: it takes it.
 std::string said_of(const std::string& word) {
   Train train;
   train.app.parse(word.starts_with("--resume") ? Words{word} : Words{"--resume=run", word});

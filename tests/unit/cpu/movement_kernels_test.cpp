@@ -119,7 +119,7 @@ struct Run {
   int threads = 1;
 };
 
-/// The output of the first kernel that accepts; the reasons of those that do not come first.
+/// The output of the first kernel that accepts. The reasons of those that do not come first.
 std::vector<Tensor> run(const OpCase& test, const std::vector<Tensor>& inputs, Run how,
                         std::string* reasons = nullptr) {
   std::vector<Laid> x;

@@ -28,7 +28,7 @@ struct RunOptions {
   std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };
 
-/// Memory for one operand; everything outside its elements holds 0xAB and must keep it.
+/// Memory for one operand. Everything outside its elements holds 0xAB and must keep it.
 class LaidOut {
  public:
   LaidOut(const TensorSpec& spec, std::int64_t gap) : operand_(Operand::dense(spec)) {

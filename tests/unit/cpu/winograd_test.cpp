@@ -14,7 +14,7 @@
 namespace triptych::cpu {
 namespace {
 
-// The bar of the CPU room; 1e-6 is usual.
+// The bar of the CPU room. 1e-6 is usual.
 constexpr double kMostRmsError = 2e-6;
 
 struct Problem {

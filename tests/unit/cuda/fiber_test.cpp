@@ -1,4 +1,4 @@
-// Fibers, as many and as deep as a block of threads has them; above all under the sanitizers, which
+// Fibers, as many and as deep as a block of threads has them. Above all under the sanitizers, which
 // must be told of every switch.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/fiber.h"
@@ -26,7 +26,7 @@ class Ring {
     }
   }
 
-  /// Comes back when the last fiber has been reached so many times; all of them stand somewhere in
+  /// Comes back when the last fiber has been reached so many times. All of them stand somewhere in
   /// the middle of their work then, and end with the ring.
   void run() { fibers_[0]->resume(home_); }
 

@@ -152,7 +152,7 @@ TEST(TensorCore, has_no_bank_conflict) {
 }
 
 TEST(Hopper, brings_each_tile_once_by_the_copy_engine_and_multiplies_it_once) {
-  // Two by two tiles of 128 x 256, two of k; each block waits once at the start.
+  // Two by two tiles of 128 x 256, two of k. Each block waits once at the start.
   const auto counters = matmul_counters("hopper", {}, {256, 128}, {128, 512}, Contract::Bf16);
   EXPECT_EQ(counters.blocks, 4U);
   EXPECT_EQ(counters.barriers, 4U);

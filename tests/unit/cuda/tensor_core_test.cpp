@@ -81,7 +81,7 @@ Array<BFloat16> random_matrix(std::uint64_t seed) {
   return matrix;
 }
 
-/// y[m, n] as one chain over k; `zero_from`: rows of b from there on were filled with zeros.
+/// y[m, n] as one chain over k. `zero_from`: rows of b from there on were filled with zeros.
 std::vector<float> product(const Array<BFloat16>& a, const Array<BFloat16>& b, bool k_down,
                            int zero_from) {
   std::vector<float> y;

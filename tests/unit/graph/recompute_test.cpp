@@ -24,7 +24,7 @@ TEST(PeakActivationBytes, counts_what_is_alive_together) {
   const auto b = emit(graph, make_op(Unary(UnaryKind::Neg)), {a}, "b");
   emit(graph, make_op(Unary(UnaryKind::Neg)), {w}, "unread");
   graph.mark_output("b", b);
-  // At "unread": its 4000 bytes and b's 40; x and a are free, w is no activation.
+  // At "unread": its 4000 bytes and b's 40. x and a are free, w is no activation.
   EXPECT_EQ(peak_activation_bytes(graph), 4040U);
 }
 

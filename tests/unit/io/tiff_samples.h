@@ -61,7 +61,7 @@ inline void put_sample(std::vector<std::uint8_t>& row, std::size_t index, double
   }
 }
 
-/// A block from (x0, y0) on; what lies outside the picture is 0.
+/// A block from (x0, y0) on. What lies outside the picture is 0.
 inline std::vector<std::uint8_t> tiff_block(const TiffLayout& layout, std::uint32_t x0,
                                             std::uint32_t y0, std::uint32_t width,
                                             std::uint32_t height, int plane, int page) {

@@ -64,7 +64,7 @@ TEST(PublishedMachines, state_the_source_of_every_figure_and_measured_none) {
 }
 
 TEST(PublishedMachines, have_peaks_that_are_units_times_lanes_times_clock) {
-  // Every peak of those whose clock is published; the loader checks the product.
+  // Every peak of those whose clock is published. The loader checks the product.
   for (const char* name :
        {"i9-9900k", "rtx2070super", "a100", "h100", "h200", "tpu-v1", "tpu-v2", "tpu-v4"}) {
     for (const auto& [format, peak] : find_figures(name).peaks) {

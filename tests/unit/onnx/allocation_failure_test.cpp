@@ -26,7 +26,7 @@
 
 namespace {
 
-/// Allocations of this thread that still succeed; below 0: all do.
+/// Allocations of this thread that still succeed. Below 0: all do.
 thread_local std::int64_t allowed = -1;
 
 bool refused() {
@@ -76,7 +76,7 @@ namespace {
 constexpr std::int64_t kMostPoints = 20000;
 
 /// Runs `work` with its n-th allocation failing, for every n up to the first with which it
-/// succeeds, which is returned; `step` leaves some out.
+/// succeeds, which is returned. `step` leaves some out.
 std::int64_t fail_each(const std::function<void()>& work, std::int64_t step = 1) {
   work();  // what is kept for good is there
   for (std::int64_t n = 0; n < kMostPoints; n += step) {

@@ -343,7 +343,7 @@ TEST(HostileOnnx, parts_are_counted_before_they_are_parsed) {
   EXPECT_THROW(load_model(path, {.parts = 500}), IoError);
 }
 
-/// Loads and imports a damaged file; an Error is what may happen.
+/// Loads and imports a damaged file. An Error is what may happen.
 void load_damaged(const std::filesystem::path& path, const std::string& bytes) {
   test::put_file(path, bytes);
   const test::MemoryLimit limit(kMemory);

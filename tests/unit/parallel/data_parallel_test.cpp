@@ -40,7 +40,7 @@ TrainingGraph training_graph(std::int64_t batch) {
   return build_training_graph(small_model(), {.batch = batch, .seed = 3});
 }
 
-/// Trains a few steps with that many ranks, which must agree; returns the losses.
+/// Trains a few steps with that many ranks, which must agree. Returns the losses.
 std::vector<float> train(int ranks, const std::string& order) {
   const auto outcomes = train_ranks("dp", ranks, order);
   for (const auto& outcome : outcomes) {

@@ -67,7 +67,7 @@ class FluidReference {
     return schedules_[static_cast<std::size_t>(r)].steps[at_[static_cast<std::size_t>(r)]];
   }
 
-  /// The first message from one rank to the other that was not taken yet; -1: none was sent.
+  /// The first message from one rank to the other that was not taken yet. -1: none was sent.
   int first_between(int from, int to) const {
     for (std::size_t i = 0; i < messages_.size(); ++i)
       if (messages_[i].from == from && messages_[i].to == to && !messages_[i].taken)

@@ -31,7 +31,7 @@ struct Builder {
   }
 };
 
-/// A regression with a convolution, a normalisation and two linear layers; nothing is called as our
+/// A regression with a convolution, a normalisation and two linear layers. Nothing is called as our
 /// models call it.
 TrainingGraph regression(std::int64_t batch) {
   Builder own;

@@ -161,7 +161,7 @@ TEST(Price, is_the_closed_form_where_nothing_is_in_the_way) {
   }
 }
 
-/// No link can carry more than its bandwidth; with fair shares the fullest one seldom rests.
+/// No link can carry more than its bandwidth. With fair shares the fullest one seldom rests.
 TEST(Price, of_an_exchange_of_all_with_all_is_near_the_load_of_the_fullest_link) {
   for (const auto& [topology, ranks] :
        {std::pair{"switch", 8}, {"torus:4x4", 16}, {"torus:8x8", 64}, {"ring", 64}}) {

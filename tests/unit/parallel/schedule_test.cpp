@@ -22,7 +22,7 @@ std::vector<Schedule> all_ranks(Collective collective, Algorithm algorithm, Coll
   return schedules;
 }
 
-/// Sums of ranks [begin, end) as a balanced tree; those beyond `paired` belong to one within.
+/// Sums of ranks [begin, end) as a balanced tree. Those beyond `paired` belong to one within.
 TermId balanced(int begin, int end, int paired, int world_size, Terms& terms) {
   if (end - begin == 1) {
     const TermId own = terms.contribution(begin);

@@ -93,7 +93,7 @@ Parameters parameters_of(int ranks) {
 }
 
 TEST(Sharded, memory_falls_as_the_formula_says) {
-  // 12 bytes of 16 per parameter stay, 4 are gradients; of a bucket there are the parameters or
+  // 12 bytes of 16 per parameter stay, 4 are gradients. Of a bucket there are the parameters or
   // gradients, and the message.
   const auto formula = [](int n) {
     const auto [all, bucket] = parameters_of(n);

@@ -1,4 +1,4 @@
-// Sizes of tiles that are given are kept; what is no size is refused.
+// Sizes of tiles that are given are kept. What is no size is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -72,7 +72,7 @@ TEST_F(BatchStatisticsTest, states_stay_what_they_were) {
     EXPECT_TRUE(std::ranges::equal(state.bytes(), before.at(name).bytes())) << name;
 }
 
-// The first layer's input does not depend on how images are cut into batches; what lies deeper
+// The first layer's input does not depend on how images are cut into batches. What lies deeper
 // does.
 TEST_F(BatchStatisticsTest, are_those_of_all_images_however_they_are_cut) {
   const auto one = estimate(1, 8), four = estimate(4, 2);

@@ -1,5 +1,5 @@
 // GPUs and NCCL as far as parallel/comm sees them, played on the host. Streams are queues whose
-// heads alone may run, so that a wrong order blocks as it does on GPUs; addresses of device memory
+// heads alone may run, so that a wrong order blocks as it does on GPUs. Addresses of device memory
 // are such that the host cannot use them; calls on a communicator that is still busy are refused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

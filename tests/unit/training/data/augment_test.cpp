@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
-/// Pixel i of channel c is i + 1000 c; its label i % 251.
+/// Pixel i of channel c is i + 1000 c. Its label i % 251.
 Sample numbered(std::int64_t height, std::int64_t width, std::int64_t channels = 1) {
   Sample sample{"numbered", "", channels, height, width, {}, {}};
   for (std::int64_t c = 0; c < channels; ++c) {

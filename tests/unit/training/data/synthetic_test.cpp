@@ -36,7 +36,7 @@ TEST(Synthetic, has_the_classes_that_it_is_asked_for) {
 }
 
 TEST(Synthetic, looks_like_the_real_tissue_in_numbers) {
-  // The real sections: 22 % membrane, mean 126, deviation 44; membranes are the darker class.
+  // The real sections: 22 % membrane, mean 126, deviation 44. Membranes are the darker class.
   const auto dataset = synthetic_dataset({.size = {256, 256}, .seed = 1}, 4);
   double membrane = 0, dark = 0, bright = 0;
   for (const auto& sample : dataset.samples) {
