@@ -1,5 +1,5 @@
 // The main function of programs with the tests of many sources: PROGRAM SOURCE runs those of one
-// source, PROGRAM without it all, or what GoogleTest's options say.
+// source. PROGRAM without it runs all, or the selection of GoogleTest's options.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ GROUPS = {
     "results": (8, ["docs/results/*.md"]),
 }
 COMMENTS = {f"comments of {top}": (limit, [f"{top}/**/*.{kind}" for kind in ("h", "cpp", "cuh", "cu", "sv")])
-            for top, limit in {"core": 2, "backends": 2, "parallel": 2, "systolic": 8, "experiments": 10}.items()}
+            for top, limit in {"core": 2, "backends": 2, "parallel": 2, "systolic": 8, "experiments": 10, "tests": 4}.items()}
 EXEMPT = {"docs/contributing/tests.md": "records of runs, for maintainers"}
 
 

@@ -31,7 +31,7 @@ int number_in(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
-/// True for paths below the folder. Relative ones are taken for paths below it.
+/// True for paths below the folder. Relative ones count as paths below it.
 bool is_below(const char* path) {
   const char* folder = std::getenv("TRIPTYCH_FAULT_FOLDER");
   return folder != nullptr && std::strncmp(path, folder, std::strlen(folder)) == 0;
@@ -48,7 +48,7 @@ bool is_below(int descriptor) {
 
 enum class Fate { Passes, Fails, Halves };
 
-/// Counts a call below the folder, and says what becomes of it.
+/// Counts a call below the folder, and returns its fate.
 template <class Place>
 Fate fate(const char* call, Place place) {
   static std::atomic<int> calls = 0;

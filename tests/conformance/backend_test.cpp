@@ -1,5 +1,5 @@
 // Every case of every operator on every available backend, under every contract, against
-// the operator's float64 reference; and the promise of identical bits.
+// the operator's float64 reference, and the promise of identical bits.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ Device* host_of(const Subject& subject) {
   return host.empty() ? nullptr : &device_of({host, 1, ""});
 }
 
-/// int8 is for what multiplies integers, or nothing.
+/// int8 is for operators that multiply integers, or unsupported.
 std::vector<Contract> contracts_of(const Op& op) {
   std::vector<Contract> contracts = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
   if (op.multiplicands().empty()) contracts.push_back(Contract::Int8);
@@ -157,7 +157,7 @@ TEST_P(OnEveryBackend, has_the_same_bits_everywhere_under_bf16_exact) {
 }
 
 /// The outputs by each kernel that accepts, those that a table holds after the first one, too: the
-/// steps of the teaching ladders. Only a library may refuse what its entry accepts.
+/// steps of the teaching ladders. Only a library may refuse a query that its entry accepts.
 void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, const Subject& subject,
                      Contract contract,
                      const std::function<void(const std::vector<Tensor>&)>& judge) {

@@ -25,7 +25,7 @@ struct Exclusion {
 /// Cases that a backend can never run. A run that succeeds fails the test.
 std::span<const Exclusion> unsupported();
 
-/// Cases that run and give wrong results; must shrink. An unexpected pass fails the test.
+/// Cases that run and give wrong results. The list must shrink. An unexpected pass fails the test.
 std::span<const Exclusion> expected_failures();
 
 /// The entry that covers this case, or nullptr.

@@ -91,7 +91,7 @@ std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, cons
     verify(smaller.graph);
     if (!check(smaller).empty()) return smaller;
   } catch (const InvalidArgument&) {
-    // An update of what is no state any more.
+    // An update of a value that is no state any more.
   }
   return std::nullopt;
 }
@@ -144,7 +144,7 @@ std::vector<ValueId> differentiable_leaves(const Graph& graph) {
 RandomGraph make_training_graph(std::uint64_t seed) {
   auto forward = make_random_graph(seed, {.smooth = true});
   RandomGraph test{forward.graph.clone(), forward.inputs};
-  // The bounds of some gradients hold for dy up to 1; gradients grow in step with the loss.
+  // The bounds of some gradients hold for dy up to 1. Gradients grow in step with the loss.
   const auto loss = add_loss(test.graph, 1.0 / 64);
   if (!loss.valid()) return forward;
   const auto gradients = add_gradients(test.graph, loss, differentiable_leaves(test.graph));

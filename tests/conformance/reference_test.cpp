@@ -1,4 +1,4 @@
-// The float64 references judge every backend. This judges them: composite operators equal their
+// The float64 references check every backend. This checks them: composite operators equal their
 // expansions, and every gradient equals finite differences.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
@@ -76,7 +76,7 @@ void expect_near(const RefTensor& actual, const RefTensor& expected) {
     ASSERT_PRED2(is_near, actual.values[i], expected.values[i]) << "element " << i;
 }
 
-/// Each part computes what it has of the whole.
+/// Each part computes its share of the whole.
 void check_parts(const OpCase& test, const std::vector<RefTensor>& inputs,
                  const std::vector<RefTensor>& whole, const Sharding& rule, std::int64_t parts) {
   auto sums = whole;

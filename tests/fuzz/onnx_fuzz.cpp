@@ -1,5 +1,5 @@
-// ONNX files and the graphs that they become: whatever the bytes, a model is refused, or becomes a
-// graph that passes the verifier. Half of the mutations change a model's parts, not its bytes.
+// ONNX files and their graphs: any bytes are refused, or become a graph that passes the verifier.
+// Half of the mutations change a model's parts, not its bytes.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <random>

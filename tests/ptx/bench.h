@@ -12,7 +12,7 @@
 
 namespace triptych::ptx {
 
-/// A kernel `test` of that body, whose parameter is `out`. Its registers are %r, %f, %rd, %d, %rs
+/// A kernel `test` of that body, with the parameter `out`. Its registers are %r, %f, %rd, %d, %rs
 /// and %p, 64 of each. Words of global memory come back.
 class Bench {
  public:
@@ -46,7 +46,7 @@ class Bench {
     return {begin, begin + static_cast<std::ptrdiff_t>(words)};
   }
 
-  std::vector<std::uint32_t> memory;  ///< what `out` points to; filled before if a test wants
+  std::vector<std::uint32_t> memory;  ///< content of `out`, filled before if a test needs it
   GlobalMemory global;
 
  private:

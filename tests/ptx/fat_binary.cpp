@@ -27,7 +27,7 @@ struct Header {
 struct Entry {
   std::uint16_t kind, version;
   std::uint32_t header_bytes;
-  std::uint64_t bytes;  ///< of what follows, padded
+  std::uint64_t bytes;  ///< of the rest, padded
   std::uint32_t compressed_bytes, options;
   std::uint16_t minor, major;
   std::uint32_t architecture, name, name_bytes;

@@ -34,7 +34,7 @@ class Lexer {
     return true;
   }
   void expect(std::string_view word);
-  /// Passes what braces enclose, from the opening one on.
+  /// Skips everything between braces, from the opening one on.
   void skip_block();
   void skip_line();
 

@@ -17,7 +17,7 @@
 namespace triptych::conformance {
 namespace {
 
-/// The judge's: this program is linked with its CUDA runtime.
+/// The interpreter's: this program is linked with its CUDA runtime.
 Device& compiled() {
   static const auto device = open_device("cuda", {});
   return *device;
@@ -122,8 +122,8 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation_for_special_values) {
 }
 
 /// The images of an operand as a slice of a concatenation has them, one channel behind its start
-/// and with gaps between them. What is no element is 0xAB. Gaps differ, so that no kernel gets away
-/// with the stride of another operand.
+/// and with gaps between them. Padding is 0xAB. Gaps differ, so that no kernel gets away with the
+/// stride of another operand.
 struct Apart {
   Operand operand;
   std::size_t images, row, stride, first;  ///< bytes of an image, to the next, before the first
@@ -187,7 +187,7 @@ std::vector<std::vector<std::byte>> outputs_apart(const OpCase& test,
   for (auto& one : in) sources.push_back(one.upload(device));
   for (auto& one : out) targets.push_back(one.upload(device));
   const auto scratch = device.allocate(prepared->scratch_bytes());
-  static int segment = 1 << 20;  // beside those of plans
+  static int segment = 1 << 20;  // in addition to those of plans
   device.submit(++segment, [&](Stream* s) {
     prepared->run({sources, targets, scratch->data(), s});
   });

@@ -31,7 +31,7 @@ std::uint32_t bf16_bits(int value) {
   return std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16;
 }
 
-/// As words of two elements, rows of 128 bytes; of each eight rows, the 16-byte pieces of row r at
+/// As words of two elements, rows of 128 bytes. Of each eight rows, the 16-byte pieces of row r at
 /// piece p ^ r.
 void append_swizzled(const Matrix& matrix, std::vector<std::uint32_t>& words) {
   const auto begin = words.size();
@@ -206,7 +206,7 @@ std::string box(int expected_bytes) {
 
 std::vector<std::uint32_t> copied_box(int expected_bytes) {
   Bench bench(box(expected_bytes));
-  // 32 words of map, then the tensor; room to align the map.
+  // 32 words of map, then the tensor, with space to align the map.
   bench.memory.assign(32 + 5 * 32 + 16, 0);
   const auto skipped = bench.align(64);
   TensorMap map;

@@ -94,7 +94,7 @@ Update some_update(Grower& g) {
   for (const auto value : update.inputs) g.retire(value);  // no parameter
   for (auto count = g.between(1, 2); count > 0; --count) {
     update.parameters.push_back(parameter(g));
-    g.retire(update.parameters.back());  // its gradient is another value
+    g.retire(update.parameters.back());  // its gradient is a different value
   }
   update.inputs.insert(update.inputs.end(), update.parameters.begin(), update.parameters.end());
   for (const auto p : update.parameters) {

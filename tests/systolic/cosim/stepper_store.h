@@ -33,7 +33,7 @@ class StepperStore {
   void start(const Store& store);
   bool has_operand() const { return store_.residual || store_.select; }
 
-  /// At the port for operands: whether there is room for a row that is asked for, and where it is.
+  /// At the port for operands: whether there is space for a requested row, and its place.
   bool has_room() const { return operands_asked_ < 64; }
   std::uint32_t operand_address() const { return operand_walk_.address; }
   std::uint32_t operand_bytes() const;
@@ -74,7 +74,7 @@ class StepperStore {
   std::uint32_t rows_left_ = 0;                  ///< accumulator rows to be read
   bool starts_ = false;                          ///< in this cycle
   bool shown_ = false;                           ///< a position stands behind it, at the port
-  std::deque<std::vector<std::byte>> operands_;  ///< whose positions are not written
+  std::deque<std::vector<std::byte>> operands_;  ///< the positions are not written
   std::uint32_t operands_asked_ = 0;             ///< and not taken
   std::uint32_t operands_there_ = 0;             ///< arrived and not taken
 };

@@ -77,7 +77,7 @@ RefTensor reference(const OpCase& test, const std::vector<Tensor>& inputs) {
   return y;
 }
 
-/// Memory of an operand whose outer stride is `gap` elements longer than dense.
+/// Memory of an operand with an outer stride `gap` elements longer than dense.
 struct Laid {
   Operand operand;
   std::vector<std::byte> memory;

@@ -20,10 +20,10 @@ namespace triptych::cpu {
 struct RunOptions {
   int threads = 2;
   std::int64_t gap = 0;                     ///< elements between images, one more for each operand
-  int gap_rank = 3;                         ///< least rank of what is called images
+  int gap_rank = 3;                         ///< least rank of an image
   std::span<const std::int64_t> gaps = {};  ///< instead: of each operand, inputs first
   bool in_place = false;                    ///< output 0 overwrites input 0
-  bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
+  bool constant = false;  ///< the inputs are known when the kernel is prepared, without gaps
   Contract contract = Contract::F32;
   std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };

@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Transposes, Vectorised,
 
 TEST_P(Vectorised, reads_each_tile_once_in_whole_sectors_of_16_bytes_a_lane) {
   const auto loads = counters().total(Space::Global, Access::Load);
-  // a by one column of blocks, b by two rows of them; and two offsets of the batch by each thread.
+  // a by one column of blocks, b by two rows of them, and two offsets of the batch by each thread.
   const std::uint64_t bytes = (kRows * kDepth + kBlocks * kDepth * kColumns) * sizeof(float);
   const std::uint64_t offsets = kWarps * 2;
   EXPECT_EQ(loads.useful_bytes, bytes + offsets * 32 * sizeof(std::int64_t));

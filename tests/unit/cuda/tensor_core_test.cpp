@@ -1,5 +1,5 @@
-// The tensor-core and copy types in the emulator: layouts against plain loops, banks, and what is
-// found when a kernel does not wait.
+// The tensor-core and copy types in the emulator: layouts against plain loops, banks, and the
+// findings when a kernel does not wait.
 // SPDX-License-Identifier: Apache-2.0
 #define TRIPTYCH_COUNTED
 
@@ -158,7 +158,7 @@ struct Phases {
   PhaseBarrier full;
 };
 
-/// Three of four copies of 128 bytes are asked for when `kAll` is not set.
+/// Three of four copies of 128 bytes are requested when `kAll` is not set.
 template <bool kAll>
 void phase_kernel(Global<float> y) {
   auto& phases = shared<Phases>();

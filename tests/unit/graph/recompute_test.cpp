@@ -82,7 +82,7 @@ TEST(RecomputeActivations, updates_each_state_once) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "SgdUpdate"), 1);
 }
 
-/// x -> op "wide" -> narrow sum; then a chain over a large value; then "wide" is read again.
+/// x -> op "wide" -> narrow sum, then a chain over a large value, then "wide" is read again.
 Graph late_reader(const std::function<ValueId(Graph&, ValueId)>& wide, bool update_between) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {100}});

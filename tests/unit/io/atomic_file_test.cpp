@@ -21,7 +21,7 @@
 namespace {
 
 /// Replaced system calls: call number `fail_at` of `call` (from 1) fails with `error`,
-/// `times` times in a row; writes are cut to `longest_write` bytes.
+/// `times` times in a row, with writes cut to `longest_write` bytes.
 struct Faults {
   std::string call;
   int fail_at = 0;

@@ -21,7 +21,7 @@ namespace triptych::parallel {
 inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
-/// Deed of the culprit; Drop: a message of it vanishes.
+/// Action of the culprit. Drop: a message of it vanishes.
 enum class Injection {
   Throw,
   Leave,

@@ -1,6 +1,6 @@
 // A second simulation of messages that share links at max-min fair rates, for tests of price(): as
 // plain as it can be, with nothing of the first but the schedules and the links. Every rate is
-// computed anew at every event.
+// computed again at every event.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

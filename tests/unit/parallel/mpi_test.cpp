@@ -38,7 +38,7 @@ std::vector<std::byte> contribution(const CollectiveCall& call, int rank) {
   return bytes;
 }
 
-/// Result of each of this many threads. This process's rank is asked for.
+/// Result of each of this many threads. This process's rank is requested.
 std::vector<std::byte> on_threads(const CollectiveCall& call) {
   std::vector<std::byte> own;
   run_ranks(session->world_size(), {kTimeout}, [&](Communicator& communicator) {

@@ -1,4 +1,4 @@
-// A graph that is no preset of ours is trained by every strategy, whatever its names are.
+// A graph that is no preset of ours is trained by every strategy, with any names.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

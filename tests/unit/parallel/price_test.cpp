@@ -115,7 +115,7 @@ std::vector<std::string> topologies(int ranks) {
   return names;
 }
 
-/// A simulation that was written apart computes every rate anew at every event.
+/// A separately written simulation computes every rate again at every event.
 TEST(Price, is_that_of_an_independent_simulation_of_fair_flows) {
   for (const int ranks : {2, 3, 4, 6, 8, 12, 16}) {
     for (const auto& topology : topologies(ranks)) {
@@ -220,7 +220,7 @@ TEST(Price, what_nobody_waits_for_is_hidden_behind_computation) {
   const auto run = [&](double meanwhile) {
     const std::vector<Delay> delays = {
         {.before = 0, .seconds = 1, .after = 0},
-        {.before = steps, .seconds = meanwhile, .after = 0},  // beside the exchange
+        {.before = steps, .seconds = meanwhile, .after = 0},  // during the exchange
         {.before = steps, .seconds = 0.5, .after = steps}};   // behind it
     return price(schedules, 4, net, 0, std::vector(2, delays));
   };

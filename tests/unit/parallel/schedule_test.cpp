@@ -33,7 +33,7 @@ TermId balanced(int begin, int end, int paired, int world_size, Terms& terms) {
                    balanced(middle, end, paired, world_size, terms));
 }
 
-/// Halves of powers of two: (0+1)+(2+3), and what is beyond joins as the tree grows.
+/// Halves of powers of two: (0+1)+(2+3). The rest joins as the tree grows.
 TermId binomial(int begin, int end, Terms& terms) {
   if (end - begin == 1) return terms.contribution(begin);
   const int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(end - begin)) / 2);

@@ -129,7 +129,7 @@ bool run_all_reduce() {
 
 void clear(const Work& work) {
   auto* to = host_address(work.data, work.bytes);
-  if (to != nullptr) std::memset(to, 0, work.bytes);  // else the memory was given back
+  if (to != nullptr) std::memset(to, 0, work.bytes);  // otherwise the memory was freed
 }
 
 bool run_head(FakeStream& stream) {
@@ -151,7 +151,7 @@ void progress() {
   }
 }
 
-/// As far as the stream comes by itself: what is asked of it next, it does at once.
+/// As far as the stream comes by itself: it executes the next request at once.
 void catch_up(FakeStream* stream) {
   while (run_head(*stream)) {
   }
@@ -223,7 +223,7 @@ cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   const std::lock_guard lock(machine().mutex);
-  std::vector<std::byte> block(bytes, std::byte{0xFF});  // what was there before
+  std::vector<std::byte> block(bytes, std::byte{0xFF});  // previous content
   const auto address = reinterpret_cast<std::uint64_t>(block.data()) | kDeviceBit;
   *pointer = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   machine().memory.emplace(address, std::move(block));

@@ -22,7 +22,7 @@ TEST(Synthetic, a_picture_is_a_function_of_seed_and_index) {
   EXPECT_NE(first.image.samples, make_membranes({.size = {64, 80}, .seed = 6}, 2).image.samples);
 }
 
-/// Labels of two classes are what a network with two outputs is trained on: i64, not f32.
+/// Labels of two classes train a network with two outputs: i64, not f32.
 TEST(Synthetic, has_the_classes_that_it_is_asked_for) {
   for (const std::int64_t classes : {1, 2}) {
     const auto dataset = synthetic_dataset({.size = {32, 32}, .classes = classes}, 1);
