@@ -1,5 +1,5 @@
-// Every backend of this build, of which CMakeLists.txt has the list. Each appends its own in a
-// function `void add_FOLDER_backends(std::vector<const Backend*>& list)`.
+// Every backend of this build, in the order of the list in CMakeLists.txt. Each appends its own in
+// a function `void add_FOLDER_backends(std::vector<const Backend*>& list)`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

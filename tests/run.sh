@@ -18,7 +18,7 @@
 #     labs      every lab: untouched, solved, and with each typical mistake
 #     mutants   wrong conditions in core, backends, parallel and metrics: the tests above notice nine in ten
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
-# docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
+# docs/contributing/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs mutants timing)

@@ -1,5 +1,5 @@
 // The main function of programs with the tests of many sources: PROGRAM SOURCE runs those of one
-// source, PROGRAM without it all, or what GoogleTest's options say.
+// source. PROGRAM without it runs all, or the selection of GoogleTest's options.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A filter of GoogleTest for the tests of one file; empty if it has none.
+/// A filter of GoogleTest for the tests of one file. Empty if it has none.
 std::string tests_of(std::string_view source) {
   std::string filter;
   const auto& all = *testing::UnitTest::GetInstance();

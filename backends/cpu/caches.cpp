@@ -22,7 +22,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// "48K", "32768K", "1M" as bytes; 0 for anything else.
+/// "48K", "32768K", "1M" as bytes, and 0 for anything else.
 double bytes_of(const std::string& size) {
   char* rest = nullptr;
   const double number = std::strtod(size.c_str(), &rest);

@@ -12,8 +12,9 @@ struct Cache {
   int sharers = 1;   ///< processors that one serves
 };
 
-/// Those of the first processor, the nearest first: of /sys, whose sizes are of one cache; else of
-/// sysconf, whose last level may be the sum of a socket's. Empty where neither says anything.
+/// Caches of the first processor, the nearest first, from /sys, which gives sizes of one cache.
+/// Otherwise from sysconf, where the last level may be the sum of a socket's. Empty where neither
+/// says anything.
 std::vector<Cache> data_caches();
 
 }  // namespace triptych::cpu

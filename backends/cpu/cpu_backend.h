@@ -7,7 +7,7 @@
 
 namespace triptych::cpu {
 
-/// The CPU backend; always available.
+/// The CPU backend, always available.
 const Backend& backend();
 
 /// Every kernel of this backend, those of one operator best first.

@@ -37,7 +37,7 @@ std::string simd_name() {
   return "";
 }
 
-/// Nothing for the baseline, which is another on each processor.
+/// Nothing for the baseline, which differs between processors.
 std::optional<std::int64_t> simd_lanes() {
   if (simd_level() == Simd::Avx512) return 16;
   if (simd_level() == Simd::Avx2) return 8;

@@ -25,7 +25,7 @@ template <class D>
 constexpr bool kMasked = HWY_ARCH_X86 != 0 && HWY_TARGET <= HWY_AVX2 &&
                          sizeof(hwy::HWY_NAMESPACE::TFromD<D>) >= 4;
 
-/// Lanes [first, last) of a vector; `last` may lie beyond its end. This one copies lane by lane.
+/// Lanes [first, last) of a vector. `last` may lie beyond its end. This one copies lane by lane.
 template <class D, bool = kMasked<D>>
 class LaneRange {
  public:

@@ -149,7 +149,7 @@ class StreamTimer {
     return passes * bytes_per_pass / seconds;
   }
 
-  /// Best of the windows of one loop; `moved` arrays' bytes count.
+  /// Best of the windows of one loop. `moved` arrays' bytes count.
   void measure(std::size_t thread, const Arrays& arrays, const std::function<void()>& pass,
                double moved, double& best) {
     pass();
@@ -200,12 +200,12 @@ std::vector<LevelBandwidth> measured_bandwidths(int threads, const std::vector<C
   // More threads than processors only take turns.
   threads = std::min(threads, usable_processors());
   std::vector<LevelBandwidth> levels;
-  double before = 0, all = 0;  // of a thread's share of the level before; of all levels
+  double before = 0, all = 0;  // of a thread's share of the level before, and of all levels
   for (const auto& cache : caches) {
     const int sharers = std::min(cache.sharers, threads);
     const int instances = (threads + sharers - 1) / sharers;
     const double share = cache.bytes / sharers;
-    // A level that has no more than those before it cannot be told from them.
+    // A level that has no more than those before it cannot be distinguished from them.
     if (share / 2 <= before) continue;
     levels.push_back(measure_level(fmt::format("L{}", cache.level), threads,
                                    cache.bytes * instances, share / 2));

@@ -12,7 +12,7 @@ namespace triptych::cpu {
 /// Bytes/s of copy and triad (McCalpin's STREAM, 1995) on `threads` threads at once, with ordinary
 /// stores, as kernels have them: a store that misses reads its line first, which is not counted.
 /// Each cache's arrays fill half of it, those of "memory" four times all caches, at least 128 MiB.
-/// The best of several windows; other programs that run meanwhile make it smaller.
+/// The best of several windows. Other programs that run meanwhile make it smaller.
 std::vector<LevelBandwidth> measured_bandwidths(int threads, const std::vector<Cache>& caches);
 
 }  // namespace triptych::cpu

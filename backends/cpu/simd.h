@@ -1,7 +1,7 @@
 // Loops compiled for several instruction sets, the best chosen at run time: simd(body) calls body()
 // inlined into a function for AVX-512, AVX2 with fma, or the baseline. g++ then vectorises the
-// loops of `body` for that target and std::fma becomes one instruction; the results are the same.
-// On other processors than x86 the baseline is all there is, and has both; so it is where the whole
+// loops of `body` for that target and std::fma becomes one instruction. The results are the same.
+// On other processors than x86 the baseline is all there is, and has both. So it is where the whole
 // backend is compiled for this processor (TRIPTYCH_NATIVE_SIMD).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,6 @@
-// A device that is this processor: its memory is host memory, and it computes in a task arena of
-// its own, in whose threads subnormals are flushed to zero, so that every contract computes with
-// the same rule on every thread.
+// A device that is this processor: its memory is host memory, and it has its own task arena. The
+// threads of the arena flush subnormals to zero, so that every contract computes with the same rule
+// on every thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,14 +33,14 @@ class HostDevice : public Device {
   int threads() const { return threads_; }
 
  protected:
-  /// Context that kernels are given.
+  /// Context for kernels.
   virtual Stream* stream() { return nullptr; }
 
  private:
   std::string name_;
   int threads_;
   std::chrono::steady_clock::time_point opened_;
-  std::optional<tbb::global_control> more_workers_;  ///< when more than the machine's are asked for
+  std::optional<tbb::global_control> more_workers_;  ///< for a request of more than the machine has
   tbb::task_arena arena_;
 };
 

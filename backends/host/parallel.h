@@ -53,7 +53,7 @@ class TaskOrder {
 inline int max_threads() { return tbb::this_task_arena::max_concurrency(); }
 
 /// Index of this thread, below max_threads(). Bodies that run at the same time have different ones,
-/// so each may have memory of its own; a thread that leaves the arena hands its index to another.
+/// so each may have memory of its own. A thread that leaves the arena hands its index to another.
 inline int thread_index() { return tbb::this_task_arena::current_thread_index(); }
 
 /// Calls body(begin, end) for disjoint ranges that cover [0, count), each of at least `grain`

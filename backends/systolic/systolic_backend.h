@@ -1,5 +1,5 @@
 // The simulated systolic array as a backend: it lowers convolutions and matrix products to programs
-// of the MMU (docs/reference/mmu.md); other operators are left to the machine's host, the CPU.
+// of the MMU (docs/reference/mmu.md). Other operators are left to the machine's host, the CPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
-// A device whose kernels run on a simulated MMU. Its memory is the memory of the machine's host:
-// float32 tensors as the CPU has them; operands cross into the machine's own DRAM in each kernel.
+// A device with kernels that run on a simulated MMU. Its memory is the memory of the machine's
+// host: float32 tensors as the CPU has them. Operands cross into the machine's own DRAM in each
+// kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,10 +26,10 @@ struct RunTotals {
 
 class SystolicDevice : public Device, public mmu::Watched {
  public:
-  /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent),
-  /// "simulate" (twin when absent, rtl or both) and "tiling" (sizes as lowering/tiling_choice.h has
-  /// them). Throws InvalidArgument for others and DeviceError when this build has no RTL of the
-  /// machine.
+  /// Options: "machine" (a shipped machine's name or the path of a JSON file, mmu16 when absent),
+  /// "simulate" (twin when absent, rtl or both) and "tiling" (sizes in the form of
+  /// lowering/tiling_choice.h). Throws InvalidArgument for others and DeviceError when this build
+  /// has no RTL of the machine.
   explicit SystolicDevice(const DeviceOptions& options);
   ~SystolicDevice() override;
 
@@ -50,7 +51,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   std::span<std::byte> dram() override { return machine_->dram(); }
   /// Counts the first `bytes` of the DRAM, which a kernel will use, against the memory budget.
   void count_dram(std::int64_t bytes);
-  /// Runs a program; `counted`: what it counted before, if it ran before.
+  /// Runs a program. `counted`: the counts of an earlier run, if there was one.
   RunTotals run(const StreamPlan& plan, const mmu::Program& program,
                 const std::optional<mmu::Counters>& counted);
 

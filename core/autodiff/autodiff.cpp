@@ -38,7 +38,8 @@ void expand_dependents(Graph& graph, Values wanted) {
   }
 }
 
-/// The reverse walk. `gradients_[v]` is the sum of what the readers of v seen so far contribute.
+/// The reverse walk. `gradients_[v]` is the sum of the contributions of the readers of v seen so
+/// far.
 class ReverseWalk {
  public:
   ReverseWalk(Graph& graph, Values wanted)

@@ -5,7 +5,7 @@
 
 namespace triptych {
 
-/// Bytes that the system can give without ending a process; the largest number where it does not
+/// Bytes that the system can give without ending a process. The largest number where it does not
 /// say.
 std::size_t available_memory();
 

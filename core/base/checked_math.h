@@ -1,4 +1,4 @@
-// 64-bit size arithmetic that refuses to wrap; every size that comes from a file goes through it.
+// 64-bit size arithmetic that refuses to wrap. Every size that comes from a file goes through it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

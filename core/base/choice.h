@@ -1,4 +1,4 @@
-// Enumerations whose values have names, on command lines and in files.
+// Enumerations with named values, for command lines and files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace triptych {
 
-/// The values of E with their names: an array of pairs, specialised beside each such enumeration.
+/// The values of E with their names: an array of pairs, specialised next to each such enumeration.
 template <class E>
 inline constexpr int kNamesOf = 0;
 

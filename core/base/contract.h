@@ -1,4 +1,4 @@
-// The numeric contracts: what "identical" means (docs/explanation/numeric-contracts.md).
+// The numeric contracts define "identical" (docs/concepts/numeric-contracts.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ enum class Contract {
 /// "f32", "bf16", "bf16-exact" or "int8".
 std::string_view to_string(Contract contract);
 
-/// The contract of that name; throws InvalidArgument listing the names.
+/// The contract of that name. Throws InvalidArgument listing the names.
 Contract contract_from_string(std::string_view name);
 
 }  // namespace triptych

@@ -1,5 +1,5 @@
-// The exceptions of Triptych. A message says what is wrong, where, why and what to do; the program
-// maps each class to one exit code (docs/reference/exit-codes.md).
+// The exceptions of Triptych. A message states the problem, the place, the reason and the remedy.
+// The program maps each class to one exit code (docs/reference/exit-codes.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ class InvalidArgument : public Error {
   using Error::Error;
 };
 
-/// A file or folder that cannot be read or written, or whose content is broken. Exit code 2.
+/// A file or folder that cannot be read or written, or that has broken content. Exit code 2.
 class IoError : public Error {
  public:
   using Error::Error;
@@ -61,6 +61,6 @@ namespace internal {
 
 }  // namespace triptych
 
-/// Our own bug, on in all builds; not for hot loops.
+/// Our own bug. Enabled in all builds. Not for hot loops.
 #define TRIPTYCH_ASSERT(condition) \
   ((condition) ? void(0) : ::triptych::internal::assertion_failed(#condition, __FILE__, __LINE__))

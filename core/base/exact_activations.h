@@ -9,7 +9,7 @@ namespace triptych::exact {
 
 /// e^x - 1 for x <= 0, within 2 ulp, in [-1, 0].
 TRIPTYCH_ALWAYS_INLINE float expm1_of_negative(float x) {
-  // x = n ln 2 + r as in exp: e^x - 1 = 2^n (e^r - 1) + (2^n - 1), whose last term is exact.
+  // x = n ln 2 + r as in exp: e^x - 1 = 2^n (e^r - 1) + (2^n - 1). The last term is exact.
   const float bounded = larger(x, -25.0F);
   const float shifted = std::fma(bounded, 1.44269504F, 12582912.0F);
   const float n = shifted - 12582912.0F;

@@ -1,8 +1,9 @@
-// Elementary functions in float32 with the same bits on every backend: only +, -, *, /, fma and
-// integer operations, whose results IEEE 754 fixes, and no branches, so that loops vectorise.
-// A NaN gives the one quiet NaN 0x7FC00000; a result below 2^-126 is flushed to zero, and so is a
+// Elementary functions in float32 with the same bits on every backend. They use only +, -, *, /,
+// fma and integer operations, which IEEE 754 defines exactly, and no branches, so that loops
+// vectorise.
+// A NaN gives the one quiet NaN 0x7FC00000. A result below 2^-126 is flushed to zero, and so is a
 // subnormal argument of log and pow. Wants -ffp-contract=off (nvcc: -fmad=false) and IEEE division.
-// Polynomials interpolate at Chebyshev nodes; ulps in the comments are measured by the tests.
+// Polynomials interpolate at Chebyshev nodes. Ulps in the comments are measured by the tests.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,11 +39,11 @@ TRIPTYCH_ALWAYS_INLINE double select_wide(bool condition, double a, double b) {
                                         (__builtin_bit_cast(std::uint64_t, b) & ~mask));
 }
 
-/// x, but the one NaN for every NaN: which one an addition, product, quotient or root gives is
-/// another on each processor.
+/// x, with one canonical NaN for every NaN: processors differ in the NaN that an addition, product,
+/// quotient or root gives.
 TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
 
-/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero; a NaN stays what it is. The
+/// max(x, 0): +0 for -0 and for a subnormal, which counts as zero. A NaN does not change. The
 /// comparison is not with 0, because ptxas makes a maximum of such a choice. A maximum keeps
 /// subnormals and changes the bits of a NaN.
 TRIPTYCH_ALWAYS_INLINE float relu(float x) { return select(x < kMinNormal, 0.0F, x); }
@@ -53,7 +54,7 @@ TRIPTYCH_ALWAYS_INLINE float flushed(float x) {
   return from_bits((bits & 0x7F800000u) == 0 ? bits & 0x80000000u : bits);
 }
 
-/// -x by its sign bit: a subnormal is not flushed, and a NaN stays what it is.
+/// -x by its sign bit: it does not flush a subnormal and keeps the bits of a NaN.
 TRIPTYCH_ALWAYS_INLINE float negated(float x) { return from_bits(bits_of(x) ^ 0x80000000u); }
 
 TRIPTYCH_ALWAYS_INLINE float absolute(float x) { return from_bits(bits_of(x) & 0x7FFFFFFFu); }
@@ -63,13 +64,13 @@ TRIPTYCH_ALWAYS_INLINE float with_sign(float x, float sign) {
   return from_bits((bits_of(x) & 0x7FFFFFFFu) | (bits_of(sign) & 0x80000000u));
 }
 
-/// The larger; b when either is NaN, as the comparison a > b is then false.
+/// The larger. b when either is NaN, as the comparison a > b is then false.
 TRIPTYCH_ALWAYS_INLINE float larger(float a, float b) { return select(a > b, a, b); }
 TRIPTYCH_ALWAYS_INLINE float smaller(float a, float b) { return select(a < b, a, b); }
 
 /// e^x within 1 ulp.
 TRIPTYCH_ALWAYS_INLINE float exp(float x) {
-  // x = n ln 2 + r; adding 1.5 * 2^23 rounds to the integer n and leaves it in the low bits.
+  // x = n ln 2 + r. Adding 1.5 * 2^23 rounds to the integer n and leaves it in the low bits.
   const float shifted = std::fma(x, 1.44269504F, 12582912.0F);
   const float n = shifted - 12582912.0F;
   const float r = std::fma(n, 1.90465421e-9F, std::fma(n, -0.693147182F, x));
@@ -86,7 +87,7 @@ TRIPTYCH_ALWAYS_INLINE float exp(float x) {
   return select(x != x, kNan, y);
 }
 
-/// The natural logarithm within 1 ulp; log(0) = -inf, NaN below 0.
+/// The natural logarithm within 1 ulp. log(0) = -inf, NaN below 0.
 TRIPTYCH_ALWAYS_INLINE float log(float x) {
   // x = 2^e (1 + f) with 1 + f in [2/3, 4/3).
   const std::uint32_t exponent = (bits_of(x) - 0x3F2AAAABu) & 0xFF800000u;

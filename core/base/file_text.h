@@ -8,7 +8,7 @@
 namespace triptych {
 
 /// `text` when it is valid UTF-8 without control characters and at most 65535 bytes, not empty.
-/// Throws IoError; `of` says whose name it is.
+/// Throws IoError. `of` is the owner of the name.
 std::string checked_name(const std::string& text, const std::string& of);
 
 /// True for a text with a byte that steers a terminal: below 32, or 127.

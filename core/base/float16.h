@@ -1,5 +1,5 @@
 // bfloat16 and float16 as storage types: conversions only, arithmetic happens in float32.
-// Rounding is to nearest, ties to even; every NaN becomes one canonical quiet NaN.
+// Rounding is to nearest, ties to even. Every NaN becomes one canonical quiet NaN.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,15 @@
 
 namespace triptych {
 
-/// The upper 16 bits of `value` rounded to nearest even; NaN becomes 0x7FC0. Subnormals are kept.
+/// The upper 16 bits of `value` rounded to nearest even. NaN becomes 0x7FC0. Subnormals are
+/// preserved.
 TRIPTYCH_HOST_DEVICE constexpr std::uint16_t bf16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FC0;
   return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// The float32 whose upper half is `bits`; exact.
+/// The float32 with the upper half `bits`, exact.
 TRIPTYCH_HOST_DEVICE constexpr float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
@@ -28,7 +29,7 @@ TRIPTYCH_HOST_DEVICE constexpr float round_to_bf16(float value) {
   return bf16_to_float(bf16_bits(value));
 }
 
-/// IEEE binary16 bits of `value`, rounded to nearest even; overflow gives infinity.
+/// IEEE binary16 bits of `value`, rounded to nearest even. Overflow gives infinity.
 TRIPTYCH_HOST_DEVICE inline std::uint16_t f16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
@@ -43,7 +44,7 @@ TRIPTYCH_HOST_DEVICE inline std::uint16_t f16_bits(float value) {
   return static_cast<std::uint16_t>(sign | ((rebased + 0xFFFu + ((rebased >> 13) & 1u)) >> 13));
 }
 
-/// The float32 equal to the IEEE binary16 `bits`; exact.
+/// The float32 equal to the IEEE binary16 `bits`, exact.
 TRIPTYCH_HOST_DEVICE inline float f16_to_float(std::uint16_t bits) {
   const float sign = (bits & 0x8000u) != 0 ? -1.0F : 1.0F;
   const std::uint32_t exponent = (bits >> 10) & 0x1Fu;

@@ -1,4 +1,4 @@
-// A short fingerprint of bytes: FNV-1a, 64 bits. Not for what somebody might forge.
+// A short fingerprint of bytes: FNV-1a, 64 bits. Not for anything that an attacker might forge.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

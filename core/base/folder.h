@@ -1,4 +1,4 @@
-// Names of what lies in a folder, in place of std::filesystem::directory_iterator: libstdc++ 12
+// Names of the entries of a folder, in place of std::filesystem::directory_iterator: libstdc++ 12
 // constructs its entries in functions that must not throw, so that an allocation that fails there
 // ends the program.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,8 +11,8 @@
 
 namespace triptych {
 
-/// Names of the entries of `folder`, but for "." and "..", in ascending order. With `error` set:
-/// what could be read of a folder that cannot be listed. Throws std::bad_alloc alone.
+/// Names of the entries of `folder` except "." and "..", in ascending order. With `error` set: the
+/// readable part of a folder that cannot be listed. Throws std::bad_alloc alone.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);
 
 /// Makes the folder and those above it that are missing. Throws IoError.

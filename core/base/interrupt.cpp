@@ -76,7 +76,8 @@ void restore_stops(const std::array<struct sigaction, kStopSignals.size()>& old)
 // Calls async-signal-safe functions alone.
 void on_signal(int number) {
   const int error = errno;
-  handle(SIGPIPE, SIG_IGN);  // what shows the output, tee for one, may have got the signal, too
+  handle(SIGPIPE, SIG_IGN);  // the program that shows the output, such as tee, may have received
+                             // the signal too
   leave_closed_outputs();
   if (!was_interrupted.exchange(true)) {
     if (says_so && draws_over) put(kClearLine);

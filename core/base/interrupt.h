@@ -1,4 +1,4 @@
-// Signals as a wish, not an end: what is at work stops at its next good place.
+// Signals as requests: the running work stops at its next safe point.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace triptych {
 
-/// Signals that ask for a checkpoint and an end: of a person (Ctrl-C), a system that shuts down, a
-/// terminal that closes, and a cluster manager whose time is nearly up.
+/// Signals that ask for a checkpoint and an end: from a person (Ctrl-C), a system that shuts down,
+/// a terminal that closes, and a cluster manager that announces the end of the time limit.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 /// End of work that somebody wished to stop. No Error: nothing is wrong.
@@ -21,9 +21,8 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "stopped"; }
 };
 
-/// From now on drops what is written to an output that nobody can read any more: a terminal or a
-/// program behind a pipe that has gone with the same signal. It would end this one before its work
-/// is saved.
+/// From now on drops writes to an output that nobody can read any more: a terminal or a program
+/// behind a pipe that the same signal has ended. It would end this one before its work is saved.
 void leave_closed_outputs();
 
 /// Answers stop signals in a program while no InterruptGuard does. The first one calls `clean_up`
@@ -61,7 +60,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// Set by the signal; of the process, and never cleared.
+  /// Set by the signal, for the whole process, and never cleared.
   const std::atomic<bool>& interrupted() const;
   /// True while one lives.
   static bool exists();

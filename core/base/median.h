@@ -6,7 +6,7 @@
 
 namespace triptych {
 
-/// The mean of the two in the middle of an even number; 0 of none.
+/// The mean of the two middle values for an even number, 0 for none.
 inline double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// The name in `names` that `word` most likely meant; empty when none is near.
+/// The name in `names` that `word` most likely meant. Empty when none is near.
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace triptych

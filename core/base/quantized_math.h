@@ -17,7 +17,7 @@ inline constexpr std::int32_t kMaxRequantizeShift = 62;
 /// [-128, 127]. A NaN gives 0. `scale` is a positive normal number.
 TRIPTYCH_ALWAYS_INLINE std::int8_t quantize_to_i8(float x, float scale) {
   float value = x / scale;
-  // Cutting first gives the same, as the bounds are integers; the selections do not branch.
+  // Cutting first gives the same, as the bounds are integers. The selections do not branch.
   value = value < -128.0F ? -128.0F : value;
   value = value > 127.0F ? 127.0F : value;
   value = value == value ? value : 0.0F;
@@ -27,7 +27,7 @@ TRIPTYCH_ALWAYS_INLINE std::int8_t quantize_to_i8(float x, float scale) {
 }
 
 /// (sum * multiplier + 2^(shift - 1)) >> shift: sum * multiplier / 2^shift to the nearest integer,
-/// ties towards +infinity. In 64 bits, which it cannot exceed; `shift` is cut to [1, 62].
+/// ties towards +infinity. In 64 bits, which it cannot exceed. `shift` is cut to [1, 62].
 TRIPTYCH_ALWAYS_INLINE std::int64_t requantize(std::int32_t sum, std::int32_t multiplier,
                                                std::int32_t shift) {
   shift = shift < kMinRequantizeShift ? kMinRequantizeShift : shift;

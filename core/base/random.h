@@ -72,7 +72,7 @@ class RandomStream {
   float uniform() { return uniform_from_bits(bits()); }
   /// Uniform in [low, high).
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
-  /// Uniform integer in [0, bound), bound >= 1; the bias is below bound / 2^32.
+  /// Uniform integer in [0, bound), bound >= 1. The bias is below bound / 2^32.
   std::int64_t below(std::int64_t bound) {
     return static_cast<std::int64_t>((std::uint64_t{bits()} * static_cast<std::uint64_t>(bound)) >>
                                      32);

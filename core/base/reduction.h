@@ -1,14 +1,14 @@
 // The one stated reduction tree. Every floating-point reduction outside a matrix product computes
 // it, so that sums have the same bits on every backend and at any number of threads.
 //
-// A sequence of elements is given as rows; it is one row unless the operator says otherwise. Each
+// A sequence of elements consists of rows. It is one row unless the operator says otherwise. Each
 // row is cut into blocks of kReductionBlock elements, the last one shorter. In a block, lane l of
-// kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order;
-// the lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
-// sums, row after row, are folded by a balanced tree: neighbours (0, 1), (2, 3), ... are added, an
-// odd last one is kept, until one is left. An empty sequence sums to +0. Lanes without elements may
-// be left out: no lane is ever -0, so adding their +0 changes nothing. What is folded is never
-// another NaN than 0x7FC00000.
+// kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order.
+// The lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. A balanced
+// tree folds the block sums, row after row: it adds neighbours (0, 1), (2, 3), ... and keeps an odd
+// last one, until one is left. An empty sequence sums to +0. Lanes without elements may be left
+// out: no lane is ever -0, so adding their +0 changes nothing. The only NaN that it folds is
+// 0x7FC00000.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,7 +46,7 @@ TRIPTYCH_HOST_DEVICE constexpr T one_nan(T x) {
   return x;
 }
 
-/// True for a NaN; integers have none.
+/// True for a NaN. Integers have none.
 template <class T>
 TRIPTYCH_HOST_DEVICE constexpr bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return x != x;
@@ -82,7 +82,7 @@ TRIPTYCH_HOST_DEVICE constexpr T chosen(bool condition, T a, T b) {
 }
 
 /// Kind of a tree: sums (of integers they wrap), maxima or minima, which are NaN if any element is.
-/// `kStart` is what an empty sequence gives.
+/// `kStart` is the result for an empty sequence.
 template <class T>
 struct SumOf {
   using Type = T;
@@ -148,7 +148,7 @@ TRIPTYCH_HOST_DEVICE constexpr auto fold_tree(typename Combine::Type* blocks, st
   return one_nan(blocks[0]);
 }
 
-/// The same tree for block results that come one after another; the count must stay below 2^40.
+/// The same tree for block results that come one after another. The count must stay below 2^40.
 template <class Combine>
 class TreeFold {
  public:

@@ -22,7 +22,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-/// Folders within `folder`, or links to some, whose name starts so; in the order of their names.
+/// Folders within `folder` with names that start so, or links to some. In the order of their names.
 std::vector<fs::path> folders_in(const fs::path& folder, const std::string& start) {
   std::vector<fs::path> found;
   std::error_code ignored;

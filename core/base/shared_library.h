@@ -8,15 +8,15 @@
 
 namespace triptych {
 
-/// Where a vendor's libraries lie, beside the dynamic linker's own places.
+/// Directories of a vendor's libraries, in addition to the dynamic linker's own places.
 struct LibraryPlaces {
   std::string variable;  ///< of the environment, a toolkit's folder: "CUDA_PATH"
   std::string toolkit;   ///< where a toolkit lies by default: "/usr/local/cuda"
-  std::string package;   ///< folder among Python's packages whose */lib hold libraries: "nvidia"
+  std::string package;   ///< folder among Python's packages that has libraries in */lib: "nvidia"
 };
 
-/// The folders of `places` that exist, the first to be asked first: the toolkit's, then those of
-/// the packages of the Python installations that the environment names.
+/// The folders of `places` that exist, in the order of the search: the toolkit's, then those of the
+/// packages of the Python installations that the environment names.
 std::vector<std::string> library_folders(const LibraryPlaces& places);
 
 /// The address of a function, which takes the type of the pointer that it is assigned to.
@@ -39,11 +39,11 @@ class SharedLibrary {
   /// LD_LIBRARY_PATH decides. Where it is missing or does not load, problem() says so.
   SharedLibrary(const std::string& file, const LibraryPlaces& places);
 
-  /// Why nothing of it can be called, with the places where it was looked for; empty: all can.
+  /// Why nothing of it can be called, with the places where it was looked for. Empty: all can.
   const std::string& problem() const { return problem_; }
-  /// The file that was loaded; empty: none.
+  /// The file that was loaded. Empty: none.
   const std::string& path() const { return path_; }
-  /// A function; null, and a problem, where the library has none of that name.
+  /// A function. Null, and a problem, where the library has none of that name.
   LibrarySymbol find(const char* name);
 
  private:

@@ -16,7 +16,7 @@
 
 namespace triptych {
 
-/// How much the program says beside its results.
+/// How much the program prints in addition to its results.
 enum class Loudness : std::uint8_t {
   Quiet,    ///< notes and errors
   Usual,    ///< and the progress, with a bar on a terminal

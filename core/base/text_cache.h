@@ -1,5 +1,5 @@
-// Store of what is worth keeping between runs of a program: texts by key. A cache may forget;
-// nothing but time depends on it. The one on disk is core/io/cache_file.h.
+// A store of texts by key that persists between runs of a program. A cache may forget. Nothing but
+// time depends on it. The one on disk is core/io/cache_file.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

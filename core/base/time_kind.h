@@ -28,7 +28,7 @@ constexpr std::string_view to_string(TimeKind kind) {
   return "";
 }
 
-/// A duration and what it is.
+/// A duration and its kind.
 struct Duration {
   double seconds = 0;
   TimeKind kind = TimeKind::Measured;

@@ -20,7 +20,7 @@ constexpr double kToInteger = 0x1.8p52;  // added and taken away again it rounds
 constexpr std::array kHalfPi = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
 constexpr std::array kLog2 = {0x1.62e42fefap-1, 0x1.cf79abc9e3b3ap-40};
 
-/// A number and what is missing from it.
+/// A number and its rounding error.
 struct Long {
   double value = 0;
   double rest = 0;
@@ -40,7 +40,7 @@ double polynomial(double x, const std::array<double, Count>& c) {
   return y;
 }
 
-/// An angle from -pi/4 to pi/4, and the quarter turns that were taken away.
+/// An angle from -pi/4 to pi/4, and the number of quarter turns that were subtracted.
 struct Reduced {
   Long angle;
   std::int64_t quarters = 0;

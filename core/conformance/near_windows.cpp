@@ -6,8 +6,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t> NearWindow::*;
 
-/// Adds the windows in which one number of `member` is one less, when it stays at least `least`, or
-/// one more.
+/// Adds the windows with one number of `member` one less, when it stays at least `least`, or one
+/// more.
 void vary(std::vector<NearWindow>& list, const std::string& name, Numbers member,
           std::int64_t least) {
   for (std::size_t i = 0; i < (list.front().*member).size(); ++i) {
@@ -22,7 +22,7 @@ void vary(std::vector<NearWindow>& list, const std::string& name, Numbers member
   }
 }
 
-/// Adds the window in which the first `count` numbers of `member` are one more.
+/// Adds the window with the first `count` numbers of `member` one more.
 void vary_together(std::vector<NearWindow>& list, const std::string& name, Numbers member,
                    std::size_t count) {
   auto other = list.front();

@@ -1,4 +1,4 @@
-// One description of an operator at work; conformance, gradient checks, random graphs and
+// One description of an operator at work. Conformance, gradient checks, random graphs and
 // benchmarks are run from it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@ namespace triptych::conformance {
 /// How one input is filled, from a seed.
 struct InputRule {
   TensorSpec spec;
-  double low = -1;  ///< values are uniform in [low, high); integers are drawn from [low, high]
+  double low = -1;  ///< values are uniform in [low, high). Integers are drawn from [low, high]
   double high = 1;
   std::vector<double> values = {};  ///< exactly these instead, when not empty
   bool state = false;               ///< the input is a state that the operator updates in place

@@ -1,6 +1,6 @@
 // A static dataflow graph in SSA form: every value is defined once, every shape is known, and the
 // order of the nodes is a valid order of execution. State (parameters, running statistics, moments)
-// are values that live from step to step; an operator that declares `updates` writes them in place.
+// are values that live from step to step. An operator that declares `updates` writes them in place.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ namespace triptych {
 enum class ValueKind {
   Input,       ///< set by the caller before each run
   Constant,    ///< known now, never changes
-  State,       ///< lives from run to run; has an initial value
+  State,       ///< persists from run to run, with an initial value
   Activation,  ///< output of a node
 };
 
@@ -39,7 +39,7 @@ struct Value {
   StateRole role = StateRole::Other;   ///< of a State
   NodeId producer;                     ///< of an Activation
   int output_index = 0;                ///< which output of the producer
-  std::shared_ptr<const Tensor> data;  ///< of a Constant; the initial value of a State
+  std::shared_ptr<const Tensor> data;  ///< of a Constant, or the initial value of a State
 };
 
 /// Two values that are one piece of memory, before and after a node.
@@ -58,11 +58,11 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Phase phase = Phase::Forward;
-  /// The first output of the forward node whose gradient a backward node computes. Invalid
+  /// For a backward node, the first output of the forward node that it differentiates. Invalid
   /// after a pass that fused that node into another.
   ValueId differentiates = {};
 
-  /// The states that the node updates in place; see Op::updates.
+  /// The states that the node updates in place (Op::updates).
   std::vector<StateUpdate> updates() const;
 };
 
@@ -79,18 +79,18 @@ class Graph : public OpEmitter {
   /// Copies are cheap: operators and constant data are shared.
   Graph clone() const { return Graph(*this); }
 
-  /// Names must be new; throws InvalidArgument otherwise.
+  /// Names must be new. Throws InvalidArgument otherwise.
   ValueId add_input(const std::string& name, TensorSpec spec);
   ValueId add_state(const std::string& name, Tensor initial, StateRole role = StateRole::Other);
   ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial,
                     StateRole role = StateRole::Other);
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
-  /// Replaces the initial value of a state; throws InvalidArgument for another spec.
+  /// Replaces the initial value of a state. Throws InvalidArgument for another spec.
   void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
-  /// Lets go of the data of a state or constant, which lives elsewhere from now on; others that
+  /// Lets go of the data of a state or constant, which lives elsewhere from now on. Others that
   /// share it keep it.
   void release_data(ValueId value) { values_.at(value.index()).data.reset(); }
-  /// Appends a node; its name is scope + `name` (made unique by a number), by default the
+  /// Appends a node. Its name is scope + `name` (made unique by a number), by default the
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.
   std::vector<ValueId> add_node(OpPtr op, Values inputs, std::string_view name = {});
@@ -109,7 +109,7 @@ class Graph : public OpEmitter {
   const std::vector<NamedValue>& outputs() const { return outputs_; }
   const Node& node(NodeId id) const { return nodes_.at(id.index()); }
   const Value& value(ValueId id) const { return values_.at(id.index()); }
-  /// The value of that name; throws InvalidArgument listing near names when there is none.
+  /// The value of that name. Throws InvalidArgument listing near names when there is none.
   ValueId find(std::string_view name) const;
   bool contains(std::string_view name) const;
   /// Values of this kind in order of definition.
@@ -118,7 +118,8 @@ class Graph : public OpEmitter {
   std::vector<std::vector<NodeId>> consumers() const;
   std::vector<TensorSpec> specs(Values values) const;
 
-  /// Prefix of the names of nodes and states added while it lives: `auto s = graph.scope("down1");`
+  /// Prefix for the names of nodes and states that are added while it exists:
+  /// `auto s = graph.scope("down1");`
   class Scope {
    public:
     Scope(Graph& graph, std::string_view name);

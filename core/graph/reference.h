@@ -1,4 +1,5 @@
-// Evaluates a whole graph with the operators' float64 references: the judge of every backend.
+// Evaluates a whole graph with the operators' float64 references, against which every backend is
+// tested.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +21,7 @@ Tensor from_reference(const RefTensor& reference);
 std::vector<RefTensor> evaluate_reference(const Op& op, std::span<const RefTensor> inputs);
 
 /// Every value of the graph, by id. `given` holds the inputs and, where they should differ from the
-/// graph's own data, states and constants; a node whose outputs are all given is not evaluated.
+/// graph's own data, states and constants. Nodes with all outputs in `given` are not evaluated.
 /// Throws InvalidArgument naming an input that is missing.
 std::vector<RefTensor> evaluate_reference(const Graph& graph,
                                           std::unordered_map<ValueId, RefTensor> given);

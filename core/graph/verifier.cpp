@@ -10,8 +10,8 @@ namespace triptych {
 
 namespace {
 
-/// Walks the nodes in order. A value's *version* is the value whose memory it reads: a view has the
-/// version of its input, an update starts a version of its own and ends the one before.
+/// Walks the nodes in order. A value's *version* is the value with the memory that it reads: a view
+/// has the version of its input, an update starts a version of its own and ends the one before.
 class Verifier {
  public:
   Verifier(std::span<const Node> nodes, std::span<const Value> values)

@@ -28,7 +28,7 @@ void sync(const FileDescriptor& descriptor, const std::filesystem::path& path) {
   if (result != 0) throw_errno("make durable", path);
 }
 
-/// Waits until what was on its way to the disk is there, and sends what was written since.
+/// Waits until earlier data have reached the disk, then sends the data written since.
 void follow_disk(const FileDescriptor& descriptor, const std::filesystem::path& path) {
   constexpr unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE;
   const auto result =

@@ -1,5 +1,5 @@
 // Files that are replaced as a whole: after a crash, a full disk or a kill the path holds the old
-// content or the new one, never a part. Bytes go to a temporary file in the same folder; commit
+// content or the new one, never a part. Bytes go to a temporary file in the same folder. Commit
 // does fsync, rename and fsync of the folder, in this order. The writer holds a lock (flock) on its
 // temporary file, so that another process knows one that a killed writer left.
 // SPDX-License-Identifier: Apache-2.0
@@ -25,21 +25,21 @@ class AtomicFile {
  public:
   /// Throws IoError when the temporary file cannot be made.
   explicit AtomicFile(std::filesystem::path target);
-  /// The file `name` of an open folder; `shown` is its path in messages.
+  /// The file `name` of an open folder. `shown` is its path in messages.
   AtomicFile(internal::FileDescriptor folder, std::string name, std::filesystem::path shown);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   /// Removes the temporary file unless committed.
   ~AtomicFile();
 
-  /// Appends; throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
+  /// Appends. Throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
   /// disk, so that no call takes long, commit included.
   void write(std::span<const std::byte> bytes);
-  /// Writes at `offset`, beside what write() appends; throws IoError.
+  /// Writes at `offset`, independently of write(), which appends. Throws IoError.
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
-  /// Reads back what was written; throws IoError when there is less.
+  /// Reads back written data. Throws IoError when there is less.
   void read_at(std::int64_t offset, std::span<std::byte> into) const;
-  /// Makes the content durable under the target's name; throws IoError.
+  /// Makes the content durable under the target's name. Throws IoError.
   void commit();
 
  private:
@@ -50,7 +50,7 @@ class AtomicFile {
   std::filesystem::path target_;  ///< in messages
   internal::FileDescriptor folder_;
   std::string name_;
-  std::string temporary_;             ///< in the folder; empty once it has the target's name
+  std::string temporary_;             ///< in the folder. Empty once it has the target's name
   std::filesystem::path remembered_;  ///< its path, for the end of the process
   std::size_t behind_ = 0;            ///< bytes that are not on their way to the disk
   internal::FileDescriptor descriptor_;
@@ -63,7 +63,7 @@ void remove_temporaries(const std::filesystem::path& folder,
 /// The same in `folder` and in the folders below it, links excepted.
 void remove_temporaries_below(const std::filesystem::path& folder);
 
-/// Replaces `path` by `content`; throws IoError and leaves the old file when that fails.
+/// Replaces `path` by `content`. Throws IoError and leaves the old file when that fails.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace triptych

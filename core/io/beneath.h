@@ -18,7 +18,7 @@ namespace triptych::internal {
 /// True for a relative name of at least one part and without "..".
 bool stays_beneath(const std::filesystem::path& name);
 
-/// The folder at `path`, links followed; "" is the current folder. -1 and errno on failure.
+/// The folder at `path`, links followed. "" is the current folder. -1 and errno on failure.
 FileDescriptor open_folder(const std::filesystem::path& path);
 
 /// open(2) of `name` beneath `folder`. On failure -1 and errno, which is EXDEV for a name that

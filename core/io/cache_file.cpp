@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr int kFormat = 1;
 constexpr std::int64_t kMaxCacheBytes = std::int64_t{1} << 28;
 
-/// {"format": 1, "texts": {key: text}}; throws InvalidArgument for anything else.
+/// {"format": 1, "texts": {key: text}}. Throws InvalidArgument for anything else.
 std::map<std::string, std::string> parse(const std::string& content) {
   const auto json = Json::parse(content, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) throw InvalidArgument("it is no JSON object");
@@ -54,7 +54,7 @@ CacheFile::~CacheFile() {
   try {
     save();
   } catch (const std::exception&) {
-    // Entries that a cache loses are found anew.
+    // Entries that a cache loses are computed again.
   }
 }
 

@@ -1,4 +1,4 @@
-// A TextCache in one JSON file, for what takes long to find out and may be lost without harm.
+// A TextCache in one JSON file, for results that take long to compute and may be lost without harm.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace triptych {
 
-/// The folder for this program's caches: $XDG_CACHE_HOME/triptych, else $HOME/.cache/triptych;
-/// empty where neither variable is an absolute path.
+/// The folder for this program's caches: $XDG_CACHE_HOME/triptych, else $HOME/.cache/triptych.
+/// Empty where neither variable is an absolute path.
 std::filesystem::path cache_folder();
 
-/// The file is read when it is first asked and written, as a whole, by save() and the destructor,
-/// together with what other processes have added to it meanwhile. A file that cannot be read,
-/// understood or written is told to `report` once and otherwise ignored.
+/// The first lookup reads the file. save() and the destructor write it as a whole, merged with
+/// entries that other processes have added meanwhile. A file that cannot be read, understood or
+/// written is reported once to `report` and otherwise ignored.
 class CacheFile : public TextCache {
  public:
   using Report = std::function<void(const std::string& message)>;
@@ -30,7 +30,7 @@ class CacheFile : public TextCache {
 
   std::optional<std::string> find(const std::string& key) override;
   void insert(const std::string& key, const std::string& text) override;
-  /// Writes what was inserted since the last save.
+  /// Writes the entries inserted since the last save.
   void save();
 
  private:

@@ -36,7 +36,7 @@ constexpr std::string_view kCommonIndex = "checkpoint.json";  // of earlier vers
 /// Where the metadata of one checkpoint stands.
 struct Place {
   std::string file;
-  std::int64_t serial = 0;            ///< ascending with each save; 0: in the common index
+  std::int64_t serial = 0;            ///< ascending with each save. 0: in the common index
   std::size_t position_in_index = 0;  ///< of the common index
 
   bool operator==(const Place&) const = default;
@@ -46,7 +46,7 @@ std::string metadata_name(std::int64_t serial) {
   return fmt::format("{}{:06}{}", kMetadataPrefix, serial, kMetadataSuffix);
 }
 
-/// The serial number in the name of a metadata file; nothing for another file.
+/// The serial number in the name of a metadata file. Nothing for another file.
 std::optional<std::int64_t> serial_of(std::string_view name) {
   if (!name.starts_with(kMetadataPrefix) || !name.ends_with(kMetadataSuffix)) return std::nullopt;
   std::int64_t serial = 0;
@@ -94,7 +94,7 @@ std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   return name;
 }
 
-/// The newest of `places` whose metadata can be read, and its tensor file.
+/// The newest of `places` with readable metadata, and its tensor file.
 std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& folder,
                                                              const std::vector<Place>& places) {
   for (const auto& place : places) {
@@ -226,7 +226,7 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
     throw;
   }
   const auto kept = newest_readable(folder, before);
-  if (!kept && !before.empty()) return;  // what is damaged may still be mended by hand
+  if (!kept && !before.empty()) return;  // a damaged file may still be repaired by hand
   std::vector<std::string> needed = {name, entry.file};
   if (kept) needed.insert(needed.end(), {kept->first.file, kept->second});
   remove_outdated(folder, needed);

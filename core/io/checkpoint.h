@@ -1,9 +1,10 @@
-// Crash-safe checkpoints in one folder: the newest and the one before it. Each stands by itself:
+// Crash-safe checkpoints in one folder: the newest and the one before it. Each is self-contained:
 // `checkpoint-000007.json`, numbered by the saves, holds the metadata, the name and SHA-256 of a
-// safetensors file, and a SHA-256 of all that. A save writes the tensors under a new name, makes
-// them durable, then the metadata likewise, then removes what is older than the one before; killed
-// at any moment the folder holds the checkpoints from before or also the new one, each whole.
-// Only files that metadata lists, and that nobody changed, are removed.
+// safetensors file, and a SHA-256 of its own content. A save writes the tensors under a new name
+// and makes them durable. It does the same with the metadata. Then it removes everything older than
+// the previous checkpoint. Killed at any moment the folder holds the checkpoints from before or
+// also the new one, each whole. Only files that metadata lists, and that nobody changed, are
+// removed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +22,7 @@ struct CheckpointInfo {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::uint64_t seed = 0;
-  std::int64_t samples_drawn = 0;  ///< position in the data; with `seed` it fixes what comes next
+  std::int64_t samples_drawn = 0;  ///< position in the data, which fixes the rest with `seed`
   std::string model_json = "{}";   ///< a JSON object, kept as it is: the model's configuration
   std::string run_json = "{}";     ///< a JSON object, kept as it is: anything else
 };
@@ -45,7 +46,7 @@ void save_checkpoint(const std::filesystem::path& folder, const TensorMap& tenso
 void save_checkpoint_from(const std::filesystem::path& folder, const TensorSources& sources,
                           const CheckpointInfo& info);
 
-/// Validates every part, digests included; no damage of one checkpoint touches the other. Throws
+/// Validates every part, digests included. No damage of one checkpoint touches the other. Throws
 /// IoError with the file and the reason.
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,

@@ -20,12 +20,12 @@ struct CheckpointEntry {
 /// model_json or run_json is no JSON object.
 std::string to_text(const CheckpointEntry& entry);
 
-/// Reads it back. Throws IoError when a part is missing, wrong or not what was written;
-/// UnsupportedError for another schema.
+/// Reads it back. Throws IoError when a part is missing, wrong or different from the recorded
+/// digest, and UnsupportedError for another schema.
 CheckpointEntry parse_checkpoint(const std::string& text);
 
-/// The checkpoints, the newest first, of a common index without digest: how they were kept by
-/// earlier versions. Throws as parse_checkpoint does.
+/// The checkpoints, newest first, of a common index without digest, the format of earlier versions.
+/// Throws as parse_checkpoint does.
 std::vector<CheckpointEntry> parse_common_index(const std::string& text);
 
 /// True when `name` can be that of a checkpoint's tensors.

@@ -1,4 +1,4 @@
-// An owned POSIX file descriptor and the one way in which a failed system call becomes an IoError.
+// An owned POSIX file descriptor, and the conversion of failed system calls to IoError.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ namespace triptych::internal {
   throw IoError("cannot " + action + " \"" + path.string() + "\": " + reason);
 }
 
-/// Calls `call` again while it is interrupted by a signal; returns its last result.
+/// Calls `call` again while it is interrupted by a signal. Returns its last result.
 template <class Call>
 auto retry_interrupted(const Call& call) {
   auto result = call();
@@ -28,7 +28,7 @@ auto retry_interrupted(const Call& call) {
   return result;
 }
 
-/// Closes on destruction; -1 when empty.
+/// Closes on destruction. -1 when empty.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int value = -1) : value_(value) {}

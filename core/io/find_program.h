@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// The file that a program's name stands for on the PATH; nothing when none is there that may be
+/// The file that a program's name stands for on the PATH. Nothing when none is there that may be
 /// run. Relative elements of the PATH are passed over: an empty one means the current directory,
 /// which may belong to a stranger.
 std::optional<std::filesystem::path> find_program(const std::string& name);

@@ -19,10 +19,10 @@ namespace triptych {
 namespace {
 
 constexpr std::array<unsigned char, 8> kSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-constexpr std::size_t kWidthOffset = 16;  // of the width in the file; the height follows
+constexpr std::size_t kWidthOffset = 16;  // of the width in the file. The height follows
 
 // libpng reports an error by longjmp. So that no destructor is jumped over, it is called only
-// inside run_png, by callables that own nothing; all memory belongs to the callers of run_png.
+// inside run_png, by callables that own nothing. All memory belongs to the callers of run_png.
 struct PngFailure {
   std::array<char, 160> message = {};
   std::size_t refused_bytes = 0;  ///< that the memory budget did not have
@@ -124,7 +124,7 @@ class PngReader {
     if (palette_ == Palette::Colours) {
       png_set_palette_to_rgb(png_);
     } else {
-      png_set_packing(png_);  // an index has a byte; grey is expanded below
+      png_set_packing(png_);  // an index has a byte. Grey is expanded below
     }
     if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_GRAY) {
       png_set_expand_gray_1_2_4_to_8(png_);

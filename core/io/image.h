@@ -1,5 +1,5 @@
 // PNG pictures in and out. Every kind of PNG can be read (1 to 16 bits, palette, grey, RGB, alpha,
-// interlaced); sizes are bounded before memory is allocated, and a broken file is an IoError.
+// interlaced). Sizes are bounded before memory is allocated, and a broken file is an IoError.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +17,8 @@ namespace triptych {
 using ColourTable = std::vector<std::array<std::uint16_t, 3>>;
 
 /// Interleaved samples, row by row: grey, grey-alpha, RGB or RGBA by `channels` 1 to 4. Files of
-/// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB unless
-/// its indices are asked for.
+/// fewer than 8 bits are widened to 8 (0 and 255 for one bit). A palette is converted to RGB unless
+/// the caller asks for indices.
 struct Image {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -41,7 +41,7 @@ struct ImageLimits {
 
 /// The meaning of a picture's numbers, where the file says how they are shown.
 enum class Palette : std::uint8_t {
-  Colours,  ///< brightness: of a palette three channels, of a TIFF whose 0 is white the reverse
+  Colours,  ///< brightness: three channels for a palette, inverted for a TIFF in which 0 is white
   Indices,  ///< nothing: numbers as they are stored, of a palette one channel
 };
 
@@ -66,7 +66,7 @@ std::vector<std::uint16_t> luma(const Image& image);
 /// luma over the largest sample value: [height, width] in [0, 1].
 std::vector<float> to_gray(const Image& image);
 
-/// Planes [3, height, width] in [0, 1], alpha ignored; grey is repeated.
+/// Planes [3, height, width] in [0, 1], alpha ignored. Grey is repeated.
 std::vector<float> to_rgb(const Image& image);
 
 namespace internal {

@@ -22,13 +22,13 @@ class InputFile {
  public:
   /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
   explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kAnySize);
-  /// The same of a file that is open already; `path` names it in messages.
+  /// The same of a file that is open already. `path` names it in messages.
   InputFile(internal::FileDescriptor opened, std::filesystem::path path,
             std::int64_t max_bytes = kAnySize);
 
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
-  /// Fills `into` from `offset`; throws IoError when the file ends before.
+  /// Fills `into` from `offset`. Throws IoError when the file ends before.
   void read(std::int64_t offset, std::span<std::byte> into) const;
   /// Throws MemoryLimitError when that is more than the memory budget has left.
   std::string read_text(std::int64_t offset, std::int64_t count) const;

@@ -38,7 +38,7 @@ void stop(j_common_ptr jpeg) {
   std::longjmp(state.jump, 1);
 }
 
-/// Keeps the first warning; level -1 is data that had to be made up.
+/// Keeps the first warning. Level -1 is data that had to be made up.
 void take_message(j_common_ptr jpeg, int level) {
   const auto code = jpeg->err->msg_code;
   auto& state = state_of(jpeg);

@@ -20,7 +20,7 @@ class MessageDigest {
   void update(std::span<const std::byte> bytes);
   /// Adds a whole file, part by part. Throws IoError when reading fails.
   void update(const InputFile& file);
-  /// The digest of everything so far; call once.
+  /// The digest of all data so far. Call once.
   std::string finish();
 
  private:

@@ -209,7 +209,7 @@ std::string header_with(std::string_view descr, const Shape& sizes) {
   if (sizes.rank() == 1) shape.pop_back();
   auto text =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
-  // NumPy aligns the data to 64 bytes; 10 bytes come before the dictionary, a line feed ends it.
+  // NumPy aligns the data to 64 bytes. 10 bytes come before the dictionary, a line feed ends it.
   text.append(static_cast<std::size_t>(round_up(std::ssize(text) + 11, 64)) - text.size() - 11,
               ' ');
   return text + "\n";
@@ -270,7 +270,7 @@ std::string encode(const Tensor& tensor, bool widened) {
   return file;
 }
 
-/// The bytes of `tensor`, of which `present` are in the file.
+/// Throws unless the file has the `needed` bytes. `present` are there.
 void require_all(const TensorSpec& spec, std::size_t needed, std::int64_t present) {
   if (needed == static_cast<std::size_t>(present)) return;
   throw IoError(

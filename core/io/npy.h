@@ -13,8 +13,8 @@
 
 namespace triptych {
 
-/// The tensor described by the Python dictionary of a .npy header. Throws IoError; UnsupportedError
-/// for Fortran order, big-endian data and element types that Triptych lacks.
+/// The tensor described by the Python dictionary of a .npy header. Throws IoError, or
+/// UnsupportedError for Fortran order, big-endian data and element types that Triptych lacks.
 TensorSpec parse_npy_header(std::string_view dictionary);
 
 /// Throws IoError or UnsupportedError with the file's name.
@@ -30,7 +30,7 @@ bool fits_float(double value);
 /// does not fit.
 Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_bytes = kAnySize);
 
-/// The bytes of a file; bf16, which NumPy has not, becomes float32.
+/// The bytes of a file. bf16, which NumPy has not, becomes float32.
 std::string encode_npy(const Tensor& tensor);
 /// The same as float64, of a tensor of f32.
 std::string encode_npy_widened(const Tensor& tensor);

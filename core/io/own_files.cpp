@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Permission by allow_overwriting(), and the files that were told of.
+/// The permission of allow_overwriting(), and the files that were reported.
 struct Overwriting {
   std::mutex mutex;
   std::function<void(const fs::path&)> tell;
@@ -45,7 +45,8 @@ Kept& kept() {
   return state;
 }
 
-/// Device and inode of the regular file at `path`, if there is one; those of its target for a link.
+/// Device and inode of the regular file at `path`, if there is one. For a link, those of its
+/// target.
 std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;

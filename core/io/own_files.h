@@ -30,8 +30,8 @@ void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 /// Whether that was called.
 bool overwriting_allowed();
 
-/// From now on and everywhere in this process the file at `path` stays under each of its names (by
-/// device and inode), whatever allow_overwriting() says: the command reads it. Nothing happens when
+/// From now on nothing in this process replaces the file at `path` under any of its names (by
+/// device and inode), regardless of allow_overwriting(): the command reads it. Nothing happens when
 /// no regular file is there.
 void keep_input(const std::filesystem::path& path);
 /// Takes back all of these, before such files go and others get their inodes.
@@ -42,7 +42,7 @@ void forget_inputs();
 /// empty `owner` takes that back.
 void keep_places(std::function<std::string(const std::filesystem::path&)> owner);
 
-/// Whether the user can have the files in another folder instead: what require() then advises.
+/// Whether the user can choose another folder for the files, which require() then suggests.
 enum class Elsewhere : std::uint8_t { Possible, Impossible };
 
 class OwnFiles {
@@ -53,17 +53,17 @@ class OwnFiles {
 
   /// True when the folder has a list.
   bool listed() const { return listed_; }
-  /// True when this program wrote a file of that name here, whatever it holds now.
+  /// True when this program wrote a file of that name here, even if its content has changed since.
   bool lists(const std::filesystem::path& name) const;
-  /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
-  /// program wrote there, or allow_overwriting() was called; and for a file of keep_input().
+  /// Throws InvalidArgument unless `name`, a path within the folder, is free, or this program wrote
+  /// its file, or allow_overwriting() was called. Always throws for a file of keep_input().
   void require(const std::filesystem::path& name) const;
-  /// require() of everything within the folder `name` that is not hidden, but for files whose names
-  /// `excepted` accepts.
+  /// require() for everything within the folder `name` that is not hidden, except files with names
+  /// that `excepted` accepts.
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
-  /// Removes what this program wrote to the folder `name` and nobody has changed, but no input.
-  /// Also removes the temporary files of killed writers.
+  /// Removes the files that this program wrote to the folder `name` and nobody has changed, but no
+  /// input. Also removes the temporary files of killed writers.
   void remove_own_of(const std::filesystem::path& name);
   /// Removes the file `name`. Throws as require() does, and IoError when that fails.
   void remove(const std::filesystem::path& name);
@@ -72,8 +72,8 @@ class OwnFiles {
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and
   /// IoError when writing fails.
   void write(const std::filesystem::path& name, std::string_view content);
-  /// The same in two parts, for a file that is written little by little: its caller fills what
-  /// begin() gives, of `size` bytes in the end.
+  /// The same in two parts, for a file that is written in pieces: its caller fills the file of
+  /// begin(), `size` bytes in the end.
   using Draft = std::unique_ptr<AtomicFile>;
   Draft begin(const std::filesystem::path& name) const;
   void finish(const std::filesystem::path& name, AtomicFile& file, std::int64_t size);

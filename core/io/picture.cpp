@@ -180,7 +180,7 @@ void require_size(const PictureForm& form, const ImageLimits& limits) {
                             form.height, limits.max_side));
 }
 
-/// The luma of image.h; of floating values by the same weights.
+/// The luma of image.h, for floating-point values with the same weights.
 float luma_of(const float* pixel, bool floating) {
   if (floating) return (19595.0F * pixel[0] + 38470.0F * pixel[1] + 7471.0F * pixel[2]) / 65536.0F;
   const auto weighted = [pixel](std::size_t channel, std::uint64_t weight) {

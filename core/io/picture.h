@@ -1,6 +1,6 @@
-// Pictures of any kind that this program reads (PNG, TIFF, JPEG), told by their content: first what
-// they are, then one page or a rectangle of it. Sizes are bounded before memory is allocated, and a
-// broken file is an IoError with its name. Not for two threads at once; one object each.
+// Pictures of any kind that this program reads (PNG, TIFF, JPEG), identified by their content:
+// first their properties, then one page or a rectangle of it. Sizes are bounded before memory is
+// allocated, and a broken file is an IoError with its name. Two threads need two objects.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ struct PictureForm {
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::int64_t channels = 1;
-  int bits = 8;           ///< of a sample: 8, 12, 16 or 32; fewer than 8 are widened
-  bool floating = false;  ///< or signed: no range is known; else integers from 0 to full_scale()
+  int bits = 8;           ///< of a sample: 8, 12, 16 or 32. Fewer than 8 are widened
+  bool floating = false;  ///< or signed, of unknown range. Otherwise 0 to full_scale()
   bool colours = false;   ///< its channels are red, green and blue
   bool palette = false;   ///< its colours are those of a TIFF's palette
 
@@ -43,9 +43,9 @@ struct Picture {
   ColourTable shown = {};
 };
 
-/// Tags of a TIFF that say how large its pixels are, and what was written about it.
+/// Tags of a TIFF with the physical size of a pixel and the description.
 struct PictureNotes {
-  float x_resolution = 0;  ///< pixels in a unit; 0: not said
+  float x_resolution = 0;  ///< pixels in a unit. 0: not said
   float y_resolution = 0;
   int resolution_unit = 2;  ///< 1: none, 2: inch, 3: centimetre
   std::string description = {};
@@ -59,14 +59,14 @@ struct Rectangle {
 };
 
 struct PictureLimits {
-  ImageLimits image;  ///< max_pixels bounds what one read() gives, max_side every page
+  ImageLimits image;  ///< max_pixels limits one read(), max_side limits every page
   std::int64_t max_pages = 65535;
   std::int64_t max_channels = 5;
-  /// Bytes of one tile or strip, decoded: what a rectangle of a TIFF needs besides itself.
+  /// Bytes of one decoded tile or strip: the extra memory to read a rectangle of a TIFF.
   std::int64_t max_block_bytes = std::int64_t{1} << 30;
 };
 
-/// One kind of file; PictureFile calls it.
+/// One kind of file. PictureFile calls it.
 class PictureSource {
  public:
   PictureSource() = default;
@@ -91,10 +91,10 @@ class PictureFile {
   PictureFile& operator=(const PictureFile&) = delete;
 
   const std::filesystem::path& path() const { return file_.path(); }
-  /// For errors about what it holds: InputFile::named.
+  /// For errors about the content: InputFile::named.
   const InputFile& file() const { return file_; }
-  /// Sections of a stack: slices and frames of an OME-TIFF or of ImageJ, whose channels belong to
-  /// one page; else the directories of a TIFF, without thumbnails.
+  /// Sections of a stack: slices and frames of an OME-TIFF or ImageJ file with all channels in one
+  /// page, otherwise the directories of a TIFF, without thumbnails.
   std::int64_t pages() const { return source_->pages(); }
   const PictureForm& form(std::int64_t page = 0) const { return source_->form(page); }
   /// Those of a TIFF's first directory.
@@ -127,15 +127,15 @@ std::string encode_tiff(std::span<const Picture> pages, const PictureNotes& note
 void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages,
                const PictureNotes& notes = {});
 
-/// The notes on a picture of `pages` pages of `form` that was made of another one of the same size:
-/// resolution and description, of OME and ImageJ what they say of pixels' sizes, and the new axes.
+/// The notes on a picture of `pages` pages of `form` derived from another one of the same size:
+/// resolution and description, the pixel sizes of OME and ImageJ, and the new axes.
 PictureNotes notes_for(const PictureNotes& of_input, const PictureForm& form, std::int64_t pages);
 
 /// One value per pixel of a picture in colours, as luma(Image) computes it.
 std::vector<float> luma(const Picture& picture);
 
 /// Planes [channels, height, width]: integers over full_scale(), floating values as they are.
-/// Colours give one by their luma, one channel gives three by repetition; otherwise throws
+/// Colours give one by their luma, one channel gives three by repetition. Otherwise throws
 /// InvalidArgument unless the picture has `channels`.
 std::vector<float> to_planes(Picture picture, std::int64_t channels);
 

@@ -27,7 +27,7 @@ struct Safetensors {
   StringMap metadata;
 };
 
-/// One tensor of the header; `offset` counts from the first byte after the header.
+/// One tensor of the header. `offset` counts from the first byte after the header.
 struct SafetensorsEntry {
   std::string name;
   TensorSpec spec;
@@ -41,7 +41,7 @@ struct SafetensorsHeader {
 
 /// Checks `json` against a file with `data_bytes` after the header: names are unique, dtypes known,
 /// sizes equal shape times dtype, and the ranges cover the data without overlap, hole or rest.
-/// Throws IoError; UnsupportedError for a dtype of the format that Triptych lacks.
+/// Throws IoError, or UnsupportedError for a dtype of the format that Triptych lacks.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t data_bytes);
 
 Safetensors read_safetensors(const InputFile& file);
@@ -62,10 +62,10 @@ using TensorSources = std::map<std::string, TensorSource>;
 /// Sources that copy from `tensors`, which must outlive them.
 TensorSources sources_of(const TensorMap& tensors);
 
-/// Appends to `file`, which its caller commits; returns the SHA-256 of what was written.
+/// Appends to `file`, which its caller commits. Returns the SHA-256 of the written data.
 std::string write_safetensors(AtomicFile& file, const TensorSources& sources,
                               const StringMap& metadata = {});
-/// Replaces `path` atomically; returns the SHA-256 of the file.
+/// Replaces `path` atomically. Returns the SHA-256 of the file.
 std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
                                   const StringMap& metadata = {});
 std::string save_safetensors(const std::filesystem::path& path, const TensorMap& tensors,

@@ -40,7 +40,7 @@ DType dtype_of_name(std::string_view tensor, std::string_view name) {
   refuse(message);
 }
 
-/// Receives the JSON events and accepts exactly the header's form; memory grows only with accepted
+/// Receives the JSON events and accepts exactly the header's form. Memory grows only with accepted
 /// entries. Depth: 1 is the header, 2 a tensor or the metadata, 3 a list inside a tensor.
 class HeaderReader : public json::json_sax_t {
  public:
@@ -164,7 +164,7 @@ SafetensorsEntry checked_entry(HeaderReader::Entry& raw, std::int64_t data_bytes
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
-  // The JSON lexer takes a NUL for the end of its input and skips what follows.
+  // The JSON lexer takes a NUL for the end of its input and skips the rest.
   if (!text.starts_with('{') || text.find('\0') != std::string_view::npos) {
     refuse("does not start with \"{\" or holds a NUL");
   }

@@ -17,7 +17,7 @@ class Sha256 {
   Sha256();
   ~Sha256();
   void update(std::span<const std::byte> bytes);
-  /// The digest of everything so far; call once.
+  /// The digest of all data so far. Call once.
   std::string finish();
 
  private:
@@ -25,7 +25,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-/// The digest of a whole file; throws IoError when reading fails.
+/// The digest of a whole file. Throws IoError when reading fails.
 std::string sha256_of(const InputFile& file);
 
 }  // namespace triptych

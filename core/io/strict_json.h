@@ -13,8 +13,8 @@
 
 namespace triptych {
 
-/// Throws IoError: no JSON, a key twice in one object, a NUL, too deep or too many keys in one
-/// object. nlohmann::ordered_json compares each new key with all before it.
+/// Throws IoError for invalid JSON, a repeated key in one object, a NUL, too deep nesting, or too
+/// many keys in one object. nlohmann::ordered_json compares each new key with all before it.
 template <class Json>
 Json parse_strict(const std::string& text) {
   constexpr int max_depth = 64;

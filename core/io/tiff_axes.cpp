@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::int64_t kMaxAxis = 1 << 20;
 
-/// Lengths of the axes channel, slice and frame, and the order in which directories run, the
-/// fastest first.
+/// Lengths of the axes channel, slice and frame, and the order of the directories, fastest axis
+/// first.
 struct Axes {
   std::array<std::int64_t, 3> lengths = {1, 1, 1};
   std::array<std::size_t, 3> order = {0, 1, 2};
@@ -71,7 +71,7 @@ std::int64_t imagej_length(std::string_view text, std::string_view key) {
   return value ? axis_of(*value) : 1;
 }
 
-/// The value of attribute `key` of the XML element whose text follows its name.
+/// The value of attribute `key` of the XML element with this text after its name.
 std::optional<std::string_view> attribute(std::string_view element, std::string_view key) {
   for (std::size_t at = 0; (at = element.find(key, at)) != std::string_view::npos; ++at) {
     const auto value = at + key.size() + 2;
@@ -87,7 +87,7 @@ std::optional<std::string_view> attribute(std::string_view element, std::string_
   return std::nullopt;
 }
 
-/// The text of the first element `name` from `from` on, without its name; empty: there is none.
+/// The text of the first element `name` from `from` on, without its name. Empty: there is none.
 std::string_view element(std::string_view text, const std::string& name) {
   const auto begin = text.find("<" + name);
   if (begin == std::string_view::npos) return {};

@@ -13,7 +13,7 @@
 
 namespace triptych::internal {
 
-/// Directories by section; those of one section are its channels in turn.
+/// Directories by section. Those of one section are its channels in turn.
 using TiffSections = std::vector<std::vector<std::int64_t>>;
 
 /// Sections of a file with the directories of these numbers, of `samples` channels each. Without a
@@ -22,7 +22,7 @@ using TiffSections = std::vector<std::vector<std::int64_t>>;
 TiffSections tiff_sections(std::string_view description, std::span<const std::int64_t> numbers,
                            std::int64_t samples);
 
-/// Images behind one directory, as ImageJ and tifffile count them; 0: none but that of the
+/// Images behind one directory, as ImageJ and tifffile count them. 0: none but that of the
 /// directory.
 std::int64_t counted_images(std::string_view description, std::int64_t samples);
 

@@ -51,8 +51,8 @@ T tiff_field(TIFF* tiff, std::uint32_t tag, T otherwise) {
 /// are the data.
 bool palette_is_display(std::string_view description);
 
-/// The directory at which `file` stands. Throws IoError (without a file name) for what cannot be
-/// read, and for an unusual orientation, which some programs follow and others do not.
+/// The directory at which `file` stands. Throws IoError (without a file name) for unreadable
+/// content, and for an unusual orientation, which some programs follow and others do not.
 TiffDirectory parse_tiff_directory(const TiffFile& file, Palette palette, bool display_palette,
                                    const PictureLimits& limits);
 

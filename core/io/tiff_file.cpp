@@ -126,7 +126,7 @@ tmsize_t TiffFile::write(thandle_t handle, void* bytes, tmsize_t count) {
 
 toff_t TiffFile::seek(thandle_t handle, toff_t offset, int whence) {
   auto& self = self_of(handle);
-  // libtiff's offsets are unsigned; additions wrap as those of signed numbers would.
+  // libtiff's offsets are unsigned. Additions wrap as those of signed numbers would.
   auto target = offset;
   if (whence == SEEK_CUR) target += static_cast<toff_t>(self.position_);
   if (whence == SEEK_END) target += size_of(handle);

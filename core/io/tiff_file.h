@@ -1,5 +1,5 @@
-// libtiff behind one small class: its reads and writes go where we say, and what it reports becomes
-// our errors, without its global handlers. No exception passes through it.
+// libtiff behind one small class: its reads and writes use our streams, and its reports become our
+// errors, without its global handlers. No exception passes through it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ class TiffFile {
  public:
   /// Opens for reading. Throws IoError when it is no TIFF. `file` outlives this object.
   explicit TiffFile(const InputFile& file);
-  /// Opens for writing into `output`; 64-bit offsets with `big`.
+  /// Opens for writing into `output`, with 64-bit offsets if `big`.
   TiffFile(std::string& output, bool big);
   /// The same into a file, which outlives this object.
   TiffFile(AtomicFile& output, bool big);
@@ -32,9 +32,9 @@ class TiffFile {
   /// Throws IoError with libtiff's last words unless `succeeded`.
   void require(bool succeeded) const;
   bool failed() const { return message_[0] != '\0'; }
-  /// Writes what is left; further calls do nothing.
+  /// Writes the rest. Further calls do nothing.
   void close();
-  /// Bytes of what is read, or was written so far.
+  /// Bytes of the input, or bytes written so far.
   std::int64_t size() const;
 
  private:

@@ -32,7 +32,7 @@ void widen(const std::byte* row, std::int64_t stride, std::int64_t count, float*
   for (std::int64_t i = 0; i < count; ++i) into[i * step] = static_cast<float>(values[i * stride]);
 }
 
-/// Sample `index` of a row whose samples have `bits` each, the highest bit first.
+/// Sample `index` of a row with `bits` per sample, the highest bit first.
 std::uint32_t packed_sample(const std::byte* row, std::int64_t index, int bits) {
   std::uint32_t value = 0;
   for (std::int64_t bit = index * bits; bit < (index + 1) * bits; ++bit) {

@@ -21,14 +21,13 @@ class TiffStream {
  public:
   static constexpr std::int64_t kTile = 256;  ///< side of a tile
 
-  /// Samples as encode_tiff stores them; BigTIFF from 2 GiB of them on. `file` outlives this
-  /// object.
+  /// Samples as encode_tiff stores them. BigTIFF from 2 GiB on. `file` outlives this object.
   TiffStream(AtomicFile& file, const PictureForm& form, const PictureNotes& notes = {});
   ~TiffStream();
   TiffStream(const TiffStream&) = delete;
   TiffStream& operator=(const TiffStream&) = delete;
 
-  /// The next rows, any number, interleaved; they fit the form. Keeps kTile rows at most.
+  /// The next rows, any number, interleaved. They fit the form. Keeps kTile rows at most.
   void write_rows(std::span<const float> samples);
   /// Bytes of the file, which holds all now. Throws InvalidArgument when rows lack.
   std::int64_t finish();

@@ -10,14 +10,14 @@
 
 namespace triptych {
 
-/// The graph under construction, the mode, and the trainable parameters added so far. A layer's
-/// parameters are named scope + layer + ".weight", ".bias", ...
+/// The graph under construction, the mode, and the trainable parameters added so far. The
+/// parameters of a layer are scope + layer + ".weight", ".bias", ...
 struct NetworkBuilder {
   Graph& graph;
   std::uint64_t seed = 0;
   bool training = false;
-  float momentum = 0.9F;  ///< of running statistics in training; 0: they become the batch's
-  bool draw = true;  ///< draw initial parameters; false: they are zero, to be set by the caller
+  float momentum = 0.9F;  ///< of running statistics in training. 0: they become the batch's
+  bool draw = true;  ///< draw initial parameters. False: they are zero, to be set by the caller
   std::vector<ValueId> parameters = {};
 
   /// A trainable state in the current scope, uniform by fan-in.

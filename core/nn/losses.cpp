@@ -39,7 +39,8 @@ Targets take_apart(Graph& graph, ValueId target, bool weighted) {
   return {f.cast(f.reshape(target, {shape[0], 1, shape[1], shape[2]}), DType::F32), {}};
 }
 
-/// Cross-entropy of each pixel by its weight. A logit is the softmax of itself beside 0.
+/// Cross-entropy of each pixel by its weight. A logit is the softmax of itself and a second score
+/// 0.
 ValueId weighted_cross_entropy(Graph& graph, ValueId logits, const Targets& targets) {
   const Formula f(graph);
   const auto shape = f.shape(logits);
@@ -58,7 +59,7 @@ ValueId weighted_cross_entropy(Graph& graph, ValueId logits, const Targets& targ
   return graph.emit_one(make_op(Reduce(ReduceKind::Mean, {}, false)), {weighted});
 }
 
-/// The loss whose sums have one element per class.
+/// The loss from sums with one element per class.
 ValueId soft_dice(Graph& graph, ValueId logits, const Targets& targets) {
   const Formula f(graph);
   const auto count = f.shape(logits)[1];
@@ -96,7 +97,7 @@ ValueId mean_squared_error(Graph& graph, ValueId values, ValueId target) {
   return graph.emit_one(make_op(Reduce(ReduceKind::Mean, {}, false)), {squares});
 }
 
-/// Logits whose axis 1 has the classes.
+/// Logits with the classes on axis 1.
 ValueId with_classes_first(Graph& graph, ValueId logits) {
   if (class_axis(graph.spec(logits).shape) == 1) return logits;
   Transpose transpose;

@@ -24,22 +24,22 @@ class Network {
   virtual ~Network() = default;
   /// As build_model. Throws InvalidArgument for sizes that it does not take.
   virtual ValueId build(NetworkBuilder& net, std::span<const ValueId> inputs) const = 0;
-  /// Specs of its inputs for a batch: images of that size, or arrays, whose sizes are its own.
+  /// Specs of its inputs for a batch: images of that size, or arrays, which have fixed sizes.
   virtual std::vector<TensorSpec> inputs(std::int64_t batch, std::int64_t height,
                                          std::int64_t width) const = 0;
   /// Height and width must be multiples of this, or, when it is 0, those of the model.
   virtual std::int64_t size_multiple() const = 0;
-  /// The only batch that it takes; 0: any.
+  /// The only batch that it takes. 0: any.
   virtual std::int64_t fixed_batch() const = 0;
 };
 
-/// A model without its weights, unless it was given with some, which it begins with. `classes` 1
-/// means a binary mask (one logit, sigmoid), more mean a softmax over the channels.
+/// A model without weights, except initial weights that it was given. `classes` 1 means a binary
+/// mask (one logit, sigmoid), more mean a softmax over the channels.
 struct ModelConfig {
   std::string name = "unet-s";
   Architecture architecture = Architecture::UNet;
-  std::int64_t base = 8;   ///< channels of the first level (UNet, Cnn); hidden units (Mlp)
-  std::int64_t depth = 3;  ///< downs of the U-Net; layers of the others
+  std::int64_t base = 8;   ///< channels of the first level (UNet, Cnn) or hidden units (Mlp)
+  std::int64_t depth = 3;  ///< downsampling steps of the U-Net, or layers of the others
   std::int64_t size = 64;  ///< height and width of the training images
   std::int64_t in_channels = 1;
   std::int64_t classes = 1;
@@ -53,7 +53,7 @@ struct ModelConfig {
   std::int64_t size_multiple() const;
   /// True when images must have exactly `size` (Mlp, some of the given).
   bool fixed_size() const;
-  /// The only batch that it takes; 0: any.
+  /// The only batch that it takes. 0: any.
   std::int64_t fixed_batch() const { return network ? network->fixed_batch() : 0; }
   bool operator==(const ModelConfig&) const = default;
 };
@@ -61,7 +61,7 @@ struct ModelConfig {
 /// The presets: unet-s, unet-m, unet-l, cnn, mlp.
 std::span<const ModelConfig> model_presets();
 
-/// The preset of that name; throws InvalidArgument listing them.
+/// The preset of that name. Throws InvalidArgument listing them.
 ModelConfig model_preset(std::string_view name);
 
 /// Throws InvalidArgument, saying which number to change, unless every field is in range and fits.
@@ -75,8 +75,8 @@ std::string model_input_name(std::size_t i);
 std::vector<ValueId> add_model_inputs(Graph& graph, const ModelConfig& config, std::int64_t batch,
                                       std::int64_t height, std::int64_t width);
 
-/// Adds the model on top of x: [N, in_channels, H, W]; returns logits [N, classes, H, W], or what a
-/// given network makes of its inputs, [N, ...].
+/// Adds the model on top of x: [N, in_channels, H, W]. Returns logits [N, classes, H, W], or for a
+/// given network its output, [N, ...].
 ValueId build_model(NetworkBuilder& net, const ModelConfig& config,
                     std::span<const ValueId> inputs);
 

@@ -24,7 +24,7 @@ inline constexpr auto kNamesOf<OptimizerKind> =
                                                                {OptimizerKind::Adam, "adam"},
                                                                {OptimizerKind::AdamW, "adamw"}});
 
-/// Hyperparameters with PyTorch's defaults; the learning rate is an input of the graph.
+/// Hyperparameters with PyTorch's defaults. The learning rate is an input of the graph.
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::Adam;
   float momentum = 0.9F;  ///< Sgd
@@ -50,10 +50,10 @@ struct TrainingGraph {
   Graph graph;
   std::vector<std::string> parameters;           ///< names, in order of definition
   std::vector<std::string> parameter_gradients;  ///< names of the values, same order
-  /// Inputs whose first axis is the batch: those that ranks and micro-batches share out.
+  /// Inputs with the batch as first axis, which ranks and micro-batches divide among them.
   std::vector<std::string> batch_inputs;
-  /// In the step of a share of a batch: Identity values whose mean over all shares each share reads
-  /// in their place. Empty in the step of a whole batch.
+  /// In the step of a part of a batch: Identity values that each part replaces by the mean over all
+  /// parts. Empty in the step of a whole batch.
   std::vector<std::string> share_means = {};
   /// Likewise: values that a Dropout makes of rows, which it draws for by their place in the batch.
   std::vector<std::string> drawn_by_row = {};
@@ -62,17 +62,17 @@ struct TrainingGraph {
 /// Makes the training step of a batch of so many.
 using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 
-/// Adds the gradients of the states whose role is Parameter, and an optimiser with an input
-/// "learning_rate" (f32 scalar) and states "optimizer.*", of which "optimizer.step" counts finished
-/// steps (i64 scalar). `forward` has an output "loss", one floating element made of sums or means
-/// over the batch; the first axis of its inputs, but for scalars, is the batch. Throws
+/// Adds the gradients of the states with the role Parameter, and an optimiser with an input
+/// "learning_rate" (f32 scalar) and states "optimizer.*". The state "optimizer.step" counts
+/// finished steps (i64 scalar). `forward` has an output "loss", one floating element made of sums
+/// or means over the batch. The first axis of its inputs, except scalars, is the batch. Throws
 /// InvalidArgument when one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 
 /// The training step of a model. Inputs "x" [batch, in_channels, size, size], or those of
-/// add_model_inputs, "target" (target_spec) and "learning_rate"; outputs "loss" and "logits".
+/// add_model_inputs, "target" (target_spec) and "learning_rate". Outputs "loss" and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
-/// The same for any batch; that of `options` does not count.
+/// The same for any batch. That of `options` does not count.
 TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);
 
 /// Inputs of add_model_inputs, output "logits". Parameters and running
@@ -81,7 +81,7 @@ TrainingStep training_step(const ModelConfig& config, const TrainingOptions& opt
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed = 0);
 
-/// Inputs and output "logits" as in training; afterwards the
+/// Inputs and output "logits" as in training. Afterwards the
 /// running statistics are the batch's own.
 Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch);
 

@@ -23,7 +23,7 @@ struct ElementType {
   std::size_t file_bytes() const { return is_double ? 8 : dtype_size(dtype); }
 };
 
-/// The type of that number (TensorProto.DataType); nothing for those that Triptych lacks.
+/// The type of that number (TensorProto.DataType). Nothing for those that Triptych lacks.
 std::optional<ElementType> element_type(std::int64_t number);
 
 /// ONNX's number of `dtype`.
@@ -32,11 +32,11 @@ std::int32_t element_number(DType dtype);
 /// "float64", or "number 99" for one that ONNX does not have.
 std::string element_type_name(std::int64_t number);
 
-/// Throws UnsupportedError for a type that Triptych lacks and IoError for no type at all; `of` says
-/// whose it is.
+/// Throws UnsupportedError for a type that Triptych lacks and IoError for no type at all. `of` is
+/// its owner.
 ElementType require_element_type(std::int64_t number, const std::string& of);
 
-/// Key of a value's metadata by which PyTorch's exporter states "PARAMETER", "BUFFER" or others.
+/// Key of a value's metadata in which PyTorch's exporter stores "PARAMETER", "BUFFER" or others.
 inline constexpr const char* kKindOfInitializer = "pkg.torch.export.graph_signature.InputSpec.kind";
 
 /// True for an attribute that names an element type ("to", "dtype") and names float64.

@@ -71,7 +71,7 @@ class Exporter {
     }
   }
 
-  /// ONNX's form of an attribute; nothing for one of this program alone that says nothing.
+  /// ONNX's form of an attribute. Nothing for one of this program alone that says nothing.
   static void add_attribute(const Attribute& attribute, ModelNode& node) {
     NodeAttribute added{.name = attribute.name, .value = std::int64_t{0}};
     std::visit([&](const auto& value) { added.value = value; }, attribute.value);
@@ -103,7 +103,7 @@ class Exporter {
   }
 
   void require_onnx(const Node& node, const Attribute& attribute, ModelNode& added) const {
-    // Fused into the operator by a pass; ONNX has it as a node.
+    // Fused into the operator by a pass. ONNX has it as a node.
     const auto* text = std::get_if<std::string>(&attribute.value);
     if (attribute.name == "activation" && text != nullptr && !text->empty())
       refuse(node, "its activation is part of it; export the graph before passes run");
@@ -115,7 +115,7 @@ class Exporter {
     add_attribute(attribute, added);
   }
 
-  /// An input since operator set 5. The batch is copied from the operand, whatever it is then.
+  /// An input since operator set 5. The batch is copied from the operand at run time.
   void add_target_shape(const Node& node, const Reshape& reshape, ModelNode& added) {
     const auto& from = graph_.spec(node.inputs.front()).shape;
     auto sizes = graph_.spec(node.outputs.front()).shape.dims();

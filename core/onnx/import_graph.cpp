@@ -68,7 +68,7 @@ ValueId ImportGraph::constant(Tensor value) {
 }
 
 void ImportGraph::mark_output(const std::string& name, ValueId value) {
-  // A name of its own, whatever stands behind it.
+  // A name of its own, regardless of any suffix.
   const auto own = graph_.add_node(make_op(Identity{}), std::vector{value}, "output." + name);
   graph_.mark_output(name, own.front());
 }

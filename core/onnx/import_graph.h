@@ -1,5 +1,6 @@
-// The graph that an import grows. What is known at load is computed at once: arithmetic with shapes
-// leaves no nodes. A node is added only when each of its outputs fits the memory budget.
+// The graph that an import grows. Values that are known at load are computed at once: arithmetic
+// with shapes leaves no nodes. A node is added only when each of its outputs fits the memory
+// budget.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +18,7 @@ namespace triptych::onnx {
 
 class ImportGraph final : public OpEmitter {
  public:
-  /// An input; `given` is its content in the run that the import is for, which shapes may follow.
+  /// An input. `given` is its content in the run that the import is for, which shapes may follow.
   ValueId add_input(const std::string& name, TensorSpec spec, TensorPtr given);
   ValueId add_constant(const std::string& name, TensorPtr value);
   ValueId add_state(const std::string& name, TensorPtr initial, StateRole role);
@@ -30,7 +31,7 @@ class ImportGraph final : public OpEmitter {
 
   /// Throws MemoryLimitError when a constant of that spec needs more memory than is left.
   static void require_room(const TensorSpec& spec);
-  /// Content of `value` where it is known before the graph runs; else nullptr.
+  /// Content of `value` where it is known before the graph runs, otherwise nullptr.
   TensorPtr known(ValueId value) const;
   /// Names the nodes that are added from now on.
   void begin_node(std::string name) { node_ = std::move(name); }
@@ -41,7 +42,7 @@ class ImportGraph final : public OpEmitter {
   /// y and mask of a dropout of x in training, f32, each with random numbers of its own. Throws
   /// UnsupportedError without draw_from.
   std::vector<ValueId> dropout(ValueId x, double ratio);
-  /// Counts a run, if a dropout goes by their number; to be called at the end.
+  /// Counts a run, if a dropout goes by their number. To be called at the end.
   void count_run();
 
   /// Everything that was added so far.
@@ -56,7 +57,7 @@ class ImportGraph final : public OpEmitter {
   Graph graph_;
   double flops_left_ = 1e16;
   std::string node_;
-  /// Contents of inputs, and what follows from them.
+  /// Contents of inputs, and everything that follows from them.
   std::unordered_map<ValueId, TensorPtr> given_;
   std::optional<std::int64_t> seed_;
   std::int64_t dropouts_ = 0;

@@ -15,11 +15,11 @@ namespace triptych::onnx {
 struct ImportOptions {
   /// Sizes for symbols of the inputs' shapes: "batch" -> 8.
   std::map<std::string, std::int64_t> bind;
-  /// Inputs' contents by name: they give sizes that the model leaves open, and what shapes depend
-  /// on may be among them.
+  /// Inputs' contents by name: they give sizes that the model leaves open, and values that shapes
+  /// depend on.
   std::map<std::string, TensorPtr> given;
   /// Constants of the model that become states of the graph under their own names, with these
-  /// roles: what a run trains or updates. Shapes cannot depend on them.
+  /// roles, because a run trains or updates them. Shapes cannot depend on them.
   std::map<std::string, StateRole> states = {};
   /// Dropout in training draws from this seed and counts the runs in the state "dropout.step".
   /// Nothing: it is not supported.
@@ -30,9 +30,9 @@ struct ImportOptions {
 struct ImportedNode {
   std::string name;
   std::string op;
-  /// Nodes [first, last) of the graph; none when it was computed at load.
+  /// Nodes [first, last) of the graph. None when it was computed at load.
   std::size_t first = 0, last = 0;
-  std::string obstacle;  ///< why it is not supported; empty: it is
+  std::string obstacle;  ///< why it is not supported. Empty: it is
 };
 
 struct Import {
@@ -45,8 +45,8 @@ struct Import {
 /// bound, IoError for a model that breaks ONNX's rules.
 Import import_model(const Model& model, const ImportOptions& options = {});
 
-/// The same, going on where it can: a node that is not supported is told of in `nodes`, and so is
-/// one that depends on such a node. The graph has no outputs when any is told of.
+/// The same, but continues after an error: `nodes` lists each node that is not supported, and each
+/// node that depends on one. The graph has no outputs when the list is not empty.
 Import survey_model(const Model& model, const ImportOptions& options = {});
 
 /// Names of ONNX's operators that can be imported, in alphabetical order.

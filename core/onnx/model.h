@@ -16,7 +16,7 @@ namespace triptych::onnx {
 
 using TensorPtr = std::shared_ptr<const Tensor>;
 
-/// What Triptych does not read: graphs, sparse tensors, types. The text says which.
+/// Parts that Triptych does not read: graphs, sparse tensors, types. The text says which.
 struct Unread {
   std::string kind;
 };

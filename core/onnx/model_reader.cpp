@@ -26,7 +26,7 @@ constexpr int kMostAttributes = 64;
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-/// The version of ONNX's own operators; 0: the file says none.
+/// The version of ONNX's own operators. 0: the file says none.
 std::int64_t opset_of(const onnx_format::Model& file) {
   std::optional<std::int64_t> version;
   for (const auto& set : file.opset_import()) {
@@ -147,7 +147,8 @@ class ModelReader {
   }
 
   /// True for a constant of the module's code, which PyTorch's optimizer makes an initialiser. It
-  /// becomes a node again, as without optimizer: what is trained depends on that.
+  /// becomes a node again, as without optimizer, because the choice of trained parameters depends
+  /// on that.
   bool is_number_of_code(const std::string& name, const Tensor& tensor) const {
     if (kinds_.empty() || tensor.dtype() != DType::F32) return false;
     const auto kind = kinds_.find(name);
@@ -255,7 +256,7 @@ class ModelReader {
     node.attributes.push_back(std::move(attribute));
   }
 
-  /// A tensor of an element type that Triptych lacks is told of where a node asks for it.
+  /// A tensor of an element type that Triptych lacks is reported when a node needs it.
   decltype(NodeAttribute::value) read_tensor(const onnx_format::Tensor& stored,
                                              const std::string& where) {
     if (element_type(stored.data_type()) || stored.data_type() <= 0) {

@@ -1,6 +1,6 @@
-// Reading of ONNX files. Nothing in a file is trusted: sizes are compared with the bytes that are
-// there before memory is taken, names and order are checked, external data is read only from
-// beneath the model's own folder.
+// Reading of ONNX files. Nothing in a file is trusted: sizes are compared with the available bytes
+// before memory is allocated, names and order are checked, external data is read only from beneath
+// the model's own folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +20,8 @@ struct ReadLimits {
   std::int64_t parts = std::int64_t{1} << 21;  ///< of the file: nodes, names, attributes
 };
 
-/// The model in the file `path`. Throws IoError for a broken file, naming it, the node and the
-/// reason; UnsupportedError for versions and element types that Triptych lacks.
+/// The model in the file `path`. Throws IoError for a broken file, with its name, the node and the
+/// reason, and UnsupportedError for versions and element types that Triptych lacks.
 Model load_model(const std::filesystem::path& path, const ReadLimits& limits = {});
 
 }  // namespace triptych::onnx

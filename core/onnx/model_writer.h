@@ -1,4 +1,5 @@
-// Models as ONNX files: what model_reader.h reads, and what this program exports.
+// Writes models as ONNX files: those that model_reader.h reads, and those that this program
+// exports.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +11,8 @@
 namespace triptych::onnx {
 
 /// Content of a file that load_model reads as `model`, all data inside. `metadata` becomes the
-/// file's metadata_props. Throws UnsupportedError, naming the node, for what Model does not hold:
-/// graphs in attributes, float64 that was narrowed, and more than protobuf's 2 GiB.
+/// file's metadata_props. Throws UnsupportedError with the node's name for content that Model does
+/// not hold: graphs in attributes, narrowed float64, and more than protobuf's 2 GiB.
 std::string encode_model(const Model& model,
                          const std::map<std::string, std::string>& metadata = {});
 

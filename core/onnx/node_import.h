@@ -1,6 +1,6 @@
-// One node of a model while it is translated: its inputs as values of the graph, its attributes,
-// and what the translations of many operators share. An attribute or input that no one asks for is
-// refused, so that nothing is ignored that would change a result.
+// One node of a model during translation: its inputs as values of the graph, its attributes, and
+// helpers that the translations of many operators share. An attribute or input that no one asks for
+// is refused, so that nothing is ignored that would change a result.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,14 +45,14 @@ class NodeImport {
   }
   /// Throws IoError when the input is left out.
   ValueId in(std::size_t input) const;
-  /// All of them; none may be left out.
+  /// All of them. None may be left out.
   std::vector<ValueId> all() const;
   const TensorSpec& spec(std::size_t input) const { return graph.spec(in(input)); }
   Shape shape(std::size_t input) const { return spec(input).shape; }
   std::int64_t rank(std::size_t input) const { return spec(input).shape.rank(); }
   DType dtype(std::size_t input) const { return spec(input).dtype; }
 
-  /// Attributes; the default where the node has none. Throw IoError for another type.
+  /// Attributes. The default where the node has none. Throw IoError for another type.
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
   bool flag(std::string_view name, bool otherwise = false);
   float number(std::string_view name, float otherwise);
@@ -62,7 +62,7 @@ class NodeImport {
   std::vector<std::string> texts(std::string_view name);
   TensorPtr tensor(std::string_view name);
   bool has_attribute(std::string_view name) const;
-  /// For what does not matter here.
+  /// For attributes that have no effect here.
   void ignore(std::string_view name) { find(name); }
   void ignore_input(std::size_t input) const { has(input); }
 
@@ -71,10 +71,10 @@ class NodeImport {
   TensorPtr known(std::size_t input) const;
   std::vector<std::int64_t> known_integers(std::size_t input) const;
   std::vector<float> known_numbers(std::size_t input) const;
-  /// The same for an input of one element, whatever its shape.
+  /// The same for an input of one element and any shape.
   double known_number(std::size_t input) const;
   std::int64_t known_integer(std::size_t input) const;
-  /// From input `input`, or before operator set `since` from the attribute `name`; nothing when
+  /// From input `input`, or before operator set `since` from the attribute `name`. Nothing when
   /// there is neither.
   std::optional<std::vector<std::int64_t>> input_or_attribute(std::size_t input,
                                                               std::string_view name,
@@ -90,7 +90,7 @@ class NodeImport {
   ValueId slice(ValueId x, std::int64_t axis, std::int64_t start, std::int64_t end,
                 std::int64_t step = 1) const;
   ValueId reshape(ValueId x, Dims dims) const { return f.reshape(x, Shape(std::move(dims))); }
-  /// The input in float32, in which Triptych computes; throws UnsupportedError for integers.
+  /// The input in float32, Triptych's type for computation. Throws UnsupportedError for integers.
   ValueId f32(std::size_t input) const;
   /// `y` in the dtype of an input.
   ValueId like(std::size_t input, ValueId y) const { return cast(y, dtype(input)); }

@@ -1,4 +1,4 @@
-// Tensors of ONNX files, inside and beside them.
+// Tensors of ONNX files, inside the file or external.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,8 +15,8 @@ class TensorReader {
  public:
   explicit TensorReader(const std::filesystem::path& model) : folder_(model) {}
 
-  /// `stored`, whose data must be exactly as long as its shape and type say. float64 becomes
-  /// float32. `of` names it in messages. Throws IoError, UnsupportedError for its
+  /// `stored`, with data exactly as long as its shape and type require. float64 becomes float32.
+  /// `of` names it in messages. Throws IoError, UnsupportedError for its
   /// type, or MemoryLimitError.
   TensorPtr read(const onnx_format::Tensor& stored, const std::string& of);
 

@@ -46,7 +46,8 @@ constexpr std::array kMovements = {std::string_view("Transpose"), std::string_vi
                                    std::string_view("Flatten"),   std::string_view("Identity"),
                                    std::string_view("Cast"),      std::string_view("Expand")};
 
-/// Besides the movements, operators whose result is a weight when they read nothing but weights.
+/// In addition to the movements, operators with a weight as result when they read nothing but
+/// weights.
 constexpr std::array kOfWeights = {
     std::string_view("Slice"),      std::string_view("Concat"),    std::string_view("Split"),
     std::string_view("Add"),        std::string_view("Sub"),       std::string_view("Mul"),
@@ -54,7 +55,7 @@ constexpr std::array kOfWeights = {
     std::string_view("Tanh"),       std::string_view("Exp"),       std::string_view("Softmax"),
     std::string_view("ReduceMean"), std::string_view("ReduceSum"), std::string_view("ReduceL2")};
 
-constexpr float kMasked = -1e4F;  ///< what masks add is below
+constexpr float kMasked = -1e4F;  ///< values that masks add are below
 
 using StateEntry = std::pair<std::string, StateRole>;
 
@@ -67,7 +68,7 @@ bool takes_weight(const std::string& op, std::size_t input) {
 
 bool is_operand(const std::string& op) { return op == "Add" || op == "Mul" || op == "Concat"; }
 
-/// True for what hides elements from a softmax.
+/// True for values that hide elements from a softmax.
 bool is_mask(const Tensor& tensor) {
   return tensor.dtype() == DType::F32 &&
          std::ranges::all_of(tensor.as<float>(),
@@ -178,7 +179,7 @@ class Finder {
                   [&](const auto& entry) { return !needed.contains(entry.first); });
   }
 
-  /// Nodes again, so that the model that is kept becomes the same network when it is read.
+  /// Nodes again, so that the exported model becomes the same network when it is read.
   void restore_constants() {
     std::vector<ModelNode> nodes;
     for (const auto& name : from_nodes_) {
@@ -239,7 +240,7 @@ class Finder {
     }
   }
 
-  /// True when nothing of the network's inputs is in what it computes.
+  /// True when it computes nothing from the network's inputs.
   bool is_of_initializers(const ModelNode& node) const {
     return std::ranges::all_of(node.inputs, [&](const std::string& name) {
       return name.empty() || initializer(name) != nullptr || fixed_.contains(name);
@@ -373,7 +374,7 @@ class Finder {
   std::set<std::string> reshaped_;
   std::set<std::string> fixed_;  ///< computed of initialisers alone
   bool nodes_hold_weights_ = false, some_frozen_ = false;
-  bool numbers_are_nodes_ = false;  ///< what the code multiplies by is no initialiser
+  bool numbers_are_nodes_ = false;  ///< a constant factor in the code is no initialiser
   std::set<std::string> seen_;
   std::unordered_map<std::string, std::vector<Use>> uses_;
 };

@@ -12,7 +12,7 @@
 namespace triptych::onnx {
 namespace {
 
-/// Messages of onnx.proto; Leaf: bytes that are not looked into.
+/// Messages of onnx.proto. Leaf: bytes that are not looked into.
 enum class Part : std::uint8_t {
   Leaf,
   Model,

@@ -1,5 +1,5 @@
-// A look at a file's bytes before protobuf parses them: how many parts it has, because a part of
-// two bytes takes a hundred when it is parsed, and whether lengths lie within what holds them.
+// Checks a file's bytes before protobuf parses them. It counts parts, because a part of two bytes
+// takes a hundred when it is parsed, and checks that lengths fit into the enclosing message.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -13,7 +13,7 @@ namespace triptych {
 /// A prototype of every operator, with default attributes, in the order of the reference manual.
 std::span<const OpPtr> all_ops();
 
-/// The prototype of that name; throws InvalidArgument when there is none.
+/// The prototype of that name. Throws InvalidArgument when there is none.
 const Op& find_op(std::string_view name);
 
 }  // namespace triptych

@@ -225,9 +225,9 @@ void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor
   }
 }
 
-// For operands up to 1: a score is at most scale D, and errs by D units of that, twice, as it
-// stands in the numerator and in the sum; the sums over keys err by a unit per key and probability.
-// Other signs of q and k would be other probabilities.
+// For operands up to 1: a score is at most scale D with an error of D units of that, which counts
+// in the numerator and in the sum. The sums over keys err by a unit per key and probability. Other
+// signs of q and k would be other probabilities.
 ErrorBound Attention::error_bound(Specs inputs) const {
   const auto g = AttentionGeometry::of(*this, inputs);
   const auto depth = static_cast<double>(g.head_size);

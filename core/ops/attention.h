@@ -6,19 +6,19 @@
 
 namespace triptych {
 
-/// y = softmax(scale q k') v, per batch entry and head; softmax along the keys. Vaswani et al.,
-/// "Attention is all you need", 2017. f32.
-/// q: [B, H, Lq, D], k: [B, G, Lk, D], v: [B, G, Lk, Dv], y: [B, H, Lq, Dv]; or with the heads side
-/// by side q: [B, Lq, H D], k: [B, Lk, G D], v: [B, Lk, G Dv], y: [B, Lq, H Dv], which needs
-/// q_num_heads H and kv_num_heads G. G divides H: H / G heads of q in a row share one of k and v.
-/// Takes the first three of ONNX-23's inputs; no softcap. The product is scaled, not q and k.
-/// bf16 contracts: the probabilities are operands of a product, and rounded like the others.
+/// y = softmax(scale q k') v, per batch entry and head, with the softmax along the keys. Vaswani et
+/// al., "Attention is all you need", 2017. f32.
+/// q: [B, H, Lq, D], k: [B, G, Lk, D], v: [B, G, Lk, Dv], y: [B, H, Lq, Dv]. With merged heads q:
+/// [B, Lq, H D], k: [B, Lk, G D], v: [B, Lk, G Dv], y: [B, Lq, H Dv], which needs q_num_heads H and
+/// kv_num_heads G. G divides H: H / G heads of q in a row share one of k and v. Takes the first
+/// three of ONNX-23's inputs and no softcap. The product is scaled, not q and k. bf16 contracts:
+/// the probabilities are operands of a product, and rounded like the others.
 struct Attention : OpOf<Attention> {
   static constexpr std::string_view kName = "Attention";
   static constexpr std::string_view kSummary = "y = softmax(scale q k') v per batch entry and head";
   static constexpr int kMultiplicands[] = {0, 1, 2};
   bool is_causal = false;         ///< query i sees keys 0 to i only
-  std::int64_t q_num_heads = 0;   ///< with rank 3 only; with rank 4 0 or what the shape says
+  std::int64_t q_num_heads = 0;   ///< with rank 3 only. With rank 4: 0 or the number in the shape
   std::int64_t kv_num_heads = 0;  ///< likewise
   float scale = 0;                ///< 0: 1 / sqrt(D)
 

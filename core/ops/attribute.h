@@ -43,7 +43,7 @@ class AttributeWriter {
   std::vector<Attribute> attributes_;
 };
 
-/// The visitor that sets an operator's members from a list; members not in the list keep their
+/// The visitor that sets an operator's members from a list. Members not in the list keep their
 /// defaults. Throws InvalidArgument for a wrong type and, in `finish`, for unknown names.
 class AttributeReader {
  public:

@@ -1,5 +1,5 @@
-// A linear map that works axis by axis, as lists of what each output index reads. Resize, its
-// gradient and the gradient of Pad are such maps. All compute one stated float32 sum:
+// A linear map that works axis by axis, as lists of the inputs that each output index reads.
+// Resize, its gradient and the gradient of Pad are such maps. All compute one stated float32 sum:
 //   y[p] = 0, then for every combination of taps (t_0, ..., t_k), t_a among the taps of p_a along
 //   axis a, the last axis fastest: y[p] += ((weight(t_0) weight(t_1)) ... weight(t_k)) x[t],
 // product and sum each rounded (no fused multiply-add).

@@ -16,7 +16,7 @@
 namespace triptych {
 namespace {
 
-/// Throws unless x is a non-empty [N, C, ...] and each input of `vectors` is [C]; all f32.
+/// Throws unless x is a non-empty [N, C, ...], each input of `vectors` is [C], and all are f32.
 void require_per_channel(std::string_view op, Specs inputs, std::span<const std::size_t> vectors) {
   for (std::size_t i = 0; i < inputs.size(); ++i) require_dtype(op, inputs, i, DType::F32);
   const auto& x = inputs[0].shape;
@@ -67,7 +67,7 @@ ValueId per_channel(const Formula& formula, ValueId vector, ValueId x) {
   return formula.reshape(vector, Shape(std::move(dims)));
 }
 
-/// Gradients of the inference form, an affine function of x whose statistics are inputs.
+/// Gradients of the inference form, an affine function of x with the statistics as inputs.
 std::vector<ValueId> inference_gradient(const GradientContext& context, float epsilon) {
   const Formula f(context.emitter);
   const auto x = context.inputs[0];

@@ -8,7 +8,7 @@ namespace triptych {
 
 /// y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Inputs x: [N, C, ...], scale,
 /// bias, mean, var: [C]. Inference (training_mode 0): one output y. Training: mean and biased
-/// variance of the batch are used; outputs y, mean' = momentum mean + (1 - momentum) batch mean and
+/// variance of the batch are used. Outputs y, mean' = momentum mean + (1 - momentum) batch mean and
 /// var' likewise (both update their inputs in place), the batch mean and 1 / sqrt(batch var +
 /// epsilon) for the gradient. f32. Sums run in the stated tree (core/base/reduction.h), the plane
 /// of each image a row. With an activation it is composite.
@@ -19,7 +19,7 @@ struct BatchNormalization : OpOf<BatchNormalization> {
   float epsilon = 1e-5F;
   float momentum = 0.9F;
   bool training_mode = false;
-  std::string activation;  ///< "" or "relu", applied last to y; set by fusion, not ONNX's
+  std::string activation;  ///< "" or "relu", applied last to y. Set by fusion, not ONNX's
 
   static void visit(auto& self, auto& visitor) {
     visitor("epsilon", self.epsilon);
@@ -46,17 +46,17 @@ struct SavedNormalization {
 /// in the place of scale, and a deviation of exactly 1.
 ValueId normalize_again(OpEmitter& emitter, const SavedNormalization& saved);
 
-/// Gradient of the training form. Inputs x, dy, scale, batch mean, batch inverse deviation; outputs
+/// Gradient of the training form. Inputs x, dy, scale, batch mean, batch inverse deviation. Outputs
 /// dx, dscale, dbias. With xhat = (x - mean) invstd, m = elements per channel:
 /// dbias = sum dy, dscale = sum dy xhat, dx = scale invstd (dy - dbias / m - xhat dscale / m). f32.
-/// With an activation it is composite and has a last input, bias; dy counts where the normalised
+/// With an activation it is composite and has a last input, bias. dy counts where the normalised
 /// value, computed again from x to the bit, is above 0.
 struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
   static constexpr std::string_view kName = "BatchNormalizationGradient";
   static constexpr std::string_view kSummary =
       "dx = scale invstd (dy - mean(dy) - xhat mean(dy xhat)), dscale = sum(dy xhat), dbias = "
       "sum(dy)";
-  std::string activation;  ///< "" or "relu", between this and dy; set by fusion
+  std::string activation;  ///< "" or "relu", between this and dy. Set by fusion
 
   static void visit(auto& self, auto& visitor) { visitor("activation", self.activation); }
   std::vector<TensorSpec> infer(Specs inputs) const override;

@@ -83,7 +83,7 @@ std::span<const DType> dtypes(Family family) {
   return kNumbers;
 }
 
-/// Wraps at 64 bits; a negative exponent truncates a^b to an integer.
+/// Wraps at 64 bits. A negative exponent truncates a^b to an integer.
 std::int64_t integer_pow(std::int64_t a, std::int64_t b) {
   if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
   std::uint64_t result = 1;
@@ -120,7 +120,7 @@ double apply(BinaryKind kind, DType dtype, double a, double b) {
   return wrap_integer(dtype, integer_arithmetic(kind, to_int64(a), to_int64(b)));
 }
 
-/// b a^(b - 1), and 0 for b = 0 whatever a is.
+/// b a^(b - 1), and 0 for b = 0 and any a.
 ValueId pow_slope_of_base(const Formula& f, ValueId a, ValueId b) {
   const auto lowered = f.select(f.apply(Equal, b, 0.0), 0.0, f.sub(b, 1.0));
   return f.mul(b, f.apply(Pow, a, lowered));

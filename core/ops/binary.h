@@ -30,7 +30,7 @@ enum class BinaryKind {
 std::span<const BinaryKind> all_binary_kinds();
 
 /// y = f(a, b) with NumPy broadcasting. Arithmetic: f32, bf16, f16 (computed in float32), i32, i64
-/// (wrapping; integer Div truncates, x / 0 = 0; integer Pow truncates). Comparisons take the same
+/// (wrapping, integer Div truncates, x / 0 = 0, integer Pow truncates). Comparisons take the same
 /// dtypes. ReluGradient = dy where y > 0, SigmoidGradient =
 /// dy y (1 - y), TanhGradient = dy (1 - y^2).
 struct Binary : OpFamily<Binary> {

@@ -1,5 +1,5 @@
 // Nodes through which the graphs of a run's ranks meet: their exchanges. All ranks of the
-// mesh axis have such a node; any number of tensors travel as one message. Sums are of f32, other
+// mesh axis have such a node. Any number of tensors travel as one message. Sums are of f32, other
 // collectives of any dtype. As the only rank of its axis, which the references are, a rank sends to
 // itself.
 // SPDX-License-Identifier: Apache-2.0
@@ -107,7 +107,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
 
 /// y_i = the parts x_i of all ranks of the axis together, as a tensor of the i-th shape of
 /// `shapes`: for each its rank and then its dimensions. Parts are as in ReduceScatter. All inputs
-/// have one dtype; flat parts are f32.
+/// have one dtype. Flat parts are f32.
 struct AllGather : OpOf<AllGather> {
   static constexpr std::string_view kName = "AllGather";
   static constexpr std::string_view kSummary = "y_i = the parts x_i of all ranks";

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y = the inputs (1 or more, equal but for `axis`) one after another along `axis`.
+/// y = the inputs (1 or more, equal except along `axis`) one after another along `axis`.
 struct Concat : OpOf<Concat> {
   static constexpr std::string_view kName = "Concat";
   static constexpr std::string_view kSummary = "y = the inputs one after another along `axis`";

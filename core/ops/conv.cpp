@@ -50,7 +50,7 @@ std::vector<ValueId> Conv::gradient(const GradientContext& context) const {
   const auto g = geometry(context.emitter.spec(context.inputs[0]).shape,
                           context.emitter.spec(context.inputs[1]).shape);
   std::vector<ValueId> gradients(context.inputs.size());
-  // That of x last: what was read of x is free by then.
+  // The gradient of x comes last, because the values read of x are free by then.
   if (context.wanted[1]) {
     ConvWeightGradient op;
     static_cast<WindowAttributes&>(op) = explicit_attributes(g.window, rank);

@@ -8,24 +8,24 @@
 
 namespace triptych {
 
-/// y[n, o, p] = bias[o] + sum over taps t and channels c of group(o): x[n, c, p * stride - pad +
-/// t * dilation] w[o, c, t]. x: [N, C, (H,) W], w: [O, C / group, (kh,) kw], bias: optional [O].
-/// f32. bf16-exact: one fma chain, k runs over kernel row, kernel column, channel; taps in the
-/// padding are part of the chain as zeros; the bias is added after the chain.
+/// y[n, o, p] = bias[o] + sum over taps t and channels c of group(o): x[n, c, p * stride - pad + t
+/// * dilation] w[o, c, t]. x: [N, C, (H,) W], w: [O, C / group, (kh,) kw], bias: optional [O]. f32.
+/// bf16-exact: one fma chain, k runs over kernel row, kernel column, channel. Taps in the padding
+/// are part of the chain as zeros. The bias is added after the chain.
 struct Conv : OpOf<Conv>, WindowAttributes {
   static constexpr std::string_view kName = "Conv";
   static constexpr std::string_view kSummary =
       "y[n, o, p] = bias[o] + sum over c, t of x[n, c, p * stride - pad + t * dilation] w[o, c, t]";
   static constexpr int kMultiplicands[] = {0, 1};
   std::int64_t group = 1;
-  std::string activation;  ///< "" or "relu", applied last; set by fusion, not ONNX's
+  std::string activation;  ///< "" or "relu", applied last. Set by fusion, not ONNX's
 
   static void visit(auto& self, auto& visitor) {
     visit_window(self, visitor);
     visitor("group", self.group);
     visitor("activation", self.activation);
   }
-  /// The geometry for these operand shapes; throws InvalidArgument when they do not fit.
+  /// The geometry for these operand shapes. Throws InvalidArgument when they do not fit.
   ConvGeometry geometry(const Shape& x, const Shape& w) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
@@ -39,7 +39,7 @@ struct Conv : OpOf<Conv>, WindowAttributes {
 
 /// dw[o, c, t] = sum over n, p of dy[n, o, p] x[n, c, p * stride - pad + t * dilation]: the
 /// gradient of Conv's weight, and with x and dy swapped of ConvTranspose's. Inputs x: [N, C, (H,)
-/// W] and dy: [N, O, (H',) W']; kernel_shape must be given. dw: [O, C / group, (kh,) kw]. f32.
+/// W] and dy: [N, O, (H',) W']. kernel_shape is required. dw: [O, C / group, (kh,) kw]. f32.
 /// bf16-exact: k runs over image, row, column of dy.
 struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
   static constexpr std::string_view kName = "ConvWeightGradient";

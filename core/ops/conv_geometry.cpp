@@ -16,7 +16,7 @@ using Sizes = std::vector<std::int64_t>;
 /// Largest attribute entry: a product of two of them still fits in 64 bits.
 constexpr std::int64_t kLargestEntry = 0x7FFFFFFF;
 
-/// `list`, or its default; checked against the wanted length and the smallest legal entry.
+/// `list` or its default, checked against the required length and the smallest legal entry.
 Sizes resolve_list(std::string_view op, std::string_view name, const Sizes& list,
                    const Sizes& fallback, std::int64_t minimum) {
   if (list.empty()) return fallback;
@@ -52,7 +52,7 @@ void resolve_axis(std::string_view op, const std::string& auto_pad, bool ceil_mo
                                   w.extent(axis), axis == 0 ? "height" : "width", padded));
   }
   w.out[axis] = slack / stride + 1;
-  // VALID counts whole windows only, whatever ceil_mode says; so does ONNX.
+  // VALID counts whole windows only, regardless of ceil_mode. So does ONNX.
   const bool hangs_over = ceil_mode && auto_pad == "NOTSET" && slack % stride != 0;
   if (hangs_over && w.out[axis] * stride < from_begin) ++w.out[axis];
 }

@@ -48,12 +48,12 @@ struct Window {
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
   /// Input positions from the first to the last tap along `axis`.
   std::int64_t extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
-  /// Splits `total` padding of `axis`; `upper` puts the odd one at the end.
+  /// Splits `total` padding of `axis`. `upper` puts the odd one at the end.
   void split_padding(int axis, std::int64_t total, bool upper);
 };
 
 /// Calls visit(output, input, tap), each a flat row-major index, for every tap of every output
-/// position that meets the input; outputs ascend, and taps within an output.
+/// position that meets the input. Outputs ascend, and taps ascend within an output.
 template <class Visitor>
 void for_each_tap(const Window& w, Visitor&& visit) {
   for (std::int64_t oy = 0; oy < w.out[0]; ++oy) {
@@ -78,10 +78,10 @@ std::vector<std::int64_t> spatial_sizes(const Shape& shape);
 Shape image_shape(std::int64_t rank, std::int64_t batch, std::int64_t channels,
                   const std::int64_t (&plane)[2]);
 
-/// Throws unless `shape` is [N, C, W] or [N, C, H, W] and not empty; `operand` names it.
+/// Throws unless `shape` is [N, C, W] or [N, C, H, W] and not empty. `operand` names it.
 void require_image(std::string_view op, std::string_view operand, const Shape& shape);
 
-/// The attributes lifted to two dimensions; `in`, `out` and the padding of an auto_pad are left
+/// The attributes lifted to two dimensions. `in`, `out` and the padding of an auto_pad are left
 /// open. Throws InvalidArgument as resolve_window does.
 Window window_steps(std::string_view op, const WindowAttributes& attributes,
                     const std::vector<std::int64_t>& kernel);
@@ -127,7 +127,7 @@ bool has_relu(const auto& op) {
 void require_conv_operands(std::string_view op, const WindowAttributes& attributes,
                            std::int64_t groups, const Shape& x, const Shape& w);
 
-/// The geometry of Conv for these operands; throws InvalidArgument when they do not fit.
+/// The geometry of Conv for these operands. Throws InvalidArgument when they do not fit.
 ConvGeometry conv_geometry(std::string_view op, const WindowAttributes& attributes,
                            std::int64_t groups, const Shape& x, const Shape& w);
 
@@ -149,11 +149,11 @@ void for_each_mac(const ConvGeometry& g, Visitor&& visit) {
   }
 }
 
-/// y = x convolved by w, in float64; `y` has its size.
+/// y = x convolved by w, in float64. `y` has its size.
 void convolve(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w,
               std::vector<double>& y);
 
-/// The same for the transpose of that convolution, whose input is `y` here and its output `x`.
+/// The same for the transpose of that convolution, which has `y` as input here and `x` as output.
 void convolve_transposed(const ConvGeometry& g, const std::vector<double>& y,
                          const std::vector<double>& w, std::vector<double>& x);
 

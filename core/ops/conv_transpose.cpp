@@ -13,7 +13,7 @@
 namespace triptych {
 namespace {
 
-/// The entry of an attribute list for lifted axis `axis` (0 height, 1 width); 0 when not given.
+/// The entry of an attribute list for lifted axis `axis` (0 height, 1 width), or 0 when not given.
 std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t spatial_rank, int axis) {
   const auto i = static_cast<std::size_t>(axis) + spatial_rank;
   if (list.empty() || i < 2) return 0;
@@ -95,7 +95,7 @@ std::vector<ValueId> ConvTranspose::gradient(const GradientContext& context) con
                           context.emitter.spec(context.inputs[1]).shape);
   const auto attributes = explicit_attributes(g.window, context.emitter.spec(dy).shape.rank());
   std::vector<ValueId> gradients(context.inputs.size());
-  // That of x last: what was read of x is free by then.
+  // The gradient of x comes last, because the values read of x are free by then.
   if (context.wanted[1]) {
     ConvWeightGradient op;
     static_cast<WindowAttributes&>(op) = attributes;
@@ -128,7 +128,7 @@ std::vector<Sharding> ConvTranspose::shardings(Specs inputs, Specs, std::int64_t
 
 void ConvTranspose::reference(std::span<const RefTensor> inputs,
                               std::span<RefTensor> outputs) const {
-  // The geometry is the convolution's whose input gradient this is: its y is our x.
+  // The geometry is that of the convolution with this operator as input gradient: its y is our x.
   convolve_transposed(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values,
                       inputs[1].values, outputs[0].values);
   if (inputs.size() == 3) add_channel_bias(outputs[0], inputs[2]);

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// The attributes of a transposed convolution, whatever it computes in.
+/// The attributes of a transposed convolution, for floating-point and integer arithmetic.
 struct ConvTransposeAttributes : WindowAttributes {
   std::int64_t group = 1;
   std::vector<std::int64_t> output_padding;
@@ -19,17 +19,17 @@ struct ConvTransposeAttributes : WindowAttributes {
     visitor("output_padding", self.output_padding);
     visitor("output_shape", self.output_shape);
   }
-  /// The geometry of the convolution whose input gradient this is: its x is our y, its y our x, its
-  /// in_channels our O. Throws InvalidArgument "[op] ..." when the operands do not fit.
+  /// The geometry of the convolution with this operator as input gradient: its x is our y, its y
+  /// our x, its in_channels our O. Throws InvalidArgument "[op] ..." when the operands do not fit.
   ConvGeometry geometry_for(std::string_view op, const Shape& x, const Shape& w) const;
 };
 
 /// y[n, o, q] = bias[o] + sum over c of group(o) and taps t with q = p * stride - pad + t *
 /// dilation of x[n, c, p] w[c, o, t]. x: [N, C, (H,) W], w: [C, O / group, (kh,) kw], bias:
 /// optional [O]. f32. Output size: stride (in - 1) + output_padding + (kernel - 1) dilation + 1 -
-/// pads, or output_shape. bf16-exact: one fma chain per output; k runs over kernel row, kernel
-/// column, channel, over the taps t with q + pad - t * dilation a multiple of the stride; where
-/// those meet no input they are part of the chain as zeros, as in Conv; the bias is added after it.
+/// pads, or output_shape. bf16-exact: one fma chain per output. k runs over kernel row, kernel
+/// column, channel, over the taps t with q + pad - t * dilation a multiple of the stride. Where
+/// those meet no input they are part of the chain as zeros, as in Conv. The bias is added after it.
 struct ConvTranspose : OpOf<ConvTranspose>, ConvTransposeAttributes {
   static constexpr std::string_view kName = "ConvTranspose";
   static constexpr std::string_view kSummary =

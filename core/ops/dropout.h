@@ -9,10 +9,10 @@
 namespace triptych {
 
 /// Training: keep[i] = random_uniform(seed, stream + 2^32 step, first_element + i) >= ratio
-/// (core/base/random.h); y = keep ? x / (1 - ratio) : 0; outputs y and keep (bool). Inputs x (f32)
-/// and step (i64 scalar, the number of finished updates). first_element: where x begins in the
-/// tensor of the whole batch, of which x may be a share. Inference (training_mode 0): y = x, keep
-/// all true; step may be omitted.
+/// (core/base/random.h), y = keep ? x / (1 - ratio) : 0. Outputs y and keep (bool). Inputs x (f32)
+/// and step (i64 scalar, the number of finished updates). first_element: the position of x in the
+/// tensor of the whole batch, of which x may be a part. Inference (training_mode 0): y = x, keep
+/// all true. Step may be omitted.
 struct Dropout : OpOf<Dropout> {
   static constexpr std::string_view kName = "Dropout";
   static constexpr std::string_view kSummary =

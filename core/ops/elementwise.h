@@ -1,4 +1,4 @@
-// Common part of the elementwise families and the shape rules beside them.
+// Common part of the elementwise families, and their shape rules.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ auto name_errors(std::string_view op, const Rule& rule) {
   }
 }
 
-/// Throws "[op] input I is i8[..]; its dtype must be one of ..." unless it is.
+/// Throws "[op] input I is i8[..]; its dtype must be one of ..." otherwise.
 void require_dtype_among(std::string_view op, Specs inputs, std::size_t index,
                          std::span<const DType> dtypes);
 
@@ -30,8 +30,8 @@ std::int64_t to_int64(double value);
 /// `value` as `dtype` stores it: its lowest bits. Exact up to 2^53.
 double wrap_integer(DType dtype, std::int64_t value);
 
-/// `ulps` roundings of the result, `absolute`, and what a subnormal result may lose: it is flushed
-/// in f32 and bf16 and has fewer digits in f16.
+/// `ulps` roundings of the result, `absolute`, and the loss of a subnormal result: f32 and bf16
+/// flush it, f16 stores it with fewer digits.
 ErrorBound elementwise_bound(DType dtype, double ulps, double absolute = 0);
 
 }  // namespace triptych

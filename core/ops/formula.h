@@ -1,4 +1,4 @@
-// Formulas written as operators: what gradients and expansions are made of.
+// Formulas written as operators, for gradients and expansions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ class Formula {
   /// The sum over `axes` (all when empty).
   ValueId sum(ValueId x, std::vector<std::int64_t> axes = {}, bool keepdims = true) const;
   ValueId cast(ValueId x, DType to) const;
-  /// x under `shape`; x itself when it has that shape already.
+  /// x under `shape`. x itself when it has that shape already.
   ValueId reshape(ValueId x, const Shape& shape) const;
   /// A copy: the next operator may move the graph's specs.
   Shape shape(ValueId x) const { return emitter_.spec(x).shape; }

@@ -9,22 +9,22 @@
 
 namespace triptych {
 
-/// One operator of a chain: a Unary of what came before it, or a Binary of that and another input.
+/// One operator of a chain: a Unary of the previous result, or a Binary of that and another input.
 struct ChainStep {
   static constexpr int kPrevious = -1;
 
   std::optional<UnaryKind> unary;  ///< else `binary`
   BinaryKind binary = BinaryKind::Add;
-  int a = kPrevious, b = kPrevious;  ///< operands: inputs by number, or what came before
+  int a = kPrevious, b = kPrevious;  ///< operands: inputs by number, or the previous result
 
   OpPtr op() const;
 };
 
 /// y = the value after the last of `steps`, which starts with input 0. "Add(., 1); Relu(.)" is
-/// Relu(Add(input 0, input 1)): a dot stands for what came before. The kinds are those of Unary,
+/// Relu(Add(input 0, input 1)). A dot denotes the previous result. The kinds are those of Unary,
 /// with their default attributes and without Elu, and Binary that take and give f32. Inputs
 /// broadcast to y, f32. All contracts: the bits of the operators one after another. The error bound
-/// holds for chains in which nothing cancels: Add, Mul, Relu, Abs, Max, Min.
+/// holds for chains without cancellation: Add, Mul, Relu, Abs, Max, Min.
 struct FusedElementwise : OpOf<FusedElementwise> {
   static constexpr std::string_view kName = "FusedElementwise";
   static constexpr std::string_view kSummary = "y = the last of a chain of elementwise operators";
@@ -32,7 +32,7 @@ struct FusedElementwise : OpOf<FusedElementwise> {
   std::string steps;
 
   static void visit(auto& self, auto& visitor) { visitor("steps", self.steps); }
-  /// Throws InvalidArgument unless `steps` is a chain whose operands are among `inputs` inputs.
+  /// Throws InvalidArgument unless `steps` is a chain with operands among `inputs` inputs.
   std::vector<ChainStep> chain(std::size_t inputs) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
@@ -47,7 +47,7 @@ struct FusedElementwise : OpOf<FusedElementwise> {
 /// The chain as `steps` spells it.
 std::string to_string(std::span<const ChainStep> chain);
 
-/// The operator as a step, its operands still to be named; none when it cannot be part of a chain.
+/// The operator as a step, without names of its operands. None when it cannot be part of a chain.
 std::optional<ChainStep> chain_step(const Op& op, Specs inputs);
 
 }  // namespace triptych

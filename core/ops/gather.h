@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`; y's shape is
+/// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`. Y's shape is
 /// x's with that axis replaced by the indices' shape. Inputs x (any dtype), indices. An index out
 /// of range is refused: at plan time when the indices are constant, else after the run.
 struct Gather : OpOf<Gather> {
@@ -57,8 +57,8 @@ struct IndexFault {
 /// "index 9 at position 2 is outside [-5, 4]" for an axis of `size`.
 std::string to_string(IndexFault fault, std::int64_t size);
 
-/// An index counted from the front and clamped to the axis, so that nothing else is read before
-/// the fault is reported; `size` >= 1.
+/// An index counted from the front and clamped to the axis, so that no other memory is read before
+/// the fault is reported. `size` >= 1.
 TRIPTYCH_HOST_DEVICE constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index < 0 ? 0 : index < size ? index : size - 1;

@@ -70,7 +70,7 @@ void BinaryCrossEntropyWithLogits::reference(std::span<const RefTensor> inputs,
   outputs[0].values[0] = sum / static_cast<double>(x.size());
 }
 
-// No term is negative, so the sum's error is relative; a soft target lets max(x, 0) - x z cancel,
+// No term is negative, so the sum's error is relative. A soft target lets max(x, 0) - x z cancel,
 // which the absolute part covers for |x| up to about 8 (targets 0 and 1 lose nothing).
 ErrorBound BinaryCrossEntropyWithLogits::error_bound(Specs inputs) const {
   const auto depth = depth_over(inputs[0].shape);
@@ -97,7 +97,7 @@ void BinaryCrossEntropyWithLogitsGradient::reference(std::span<const RefTensor> 
   }
 }
 
-// sigmoid(x) - z cancels; the bound assumes |dloss| of at most 1.
+// sigmoid(x) - z cancels. The bound assumes |dloss| of at most 1.
 ErrorBound BinaryCrossEntropyWithLogitsGradient::error_bound(Specs inputs) const {
   return {.terms = 0, .ulps = 8, .absolute = 8 * kUnit / elements_of(inputs)};
 }
@@ -111,7 +111,7 @@ struct Classes {
   explicit Classes(const Shape& x)
       : images(x[0]), classes(x[1]), pixels(x.elements_between(2, x.rank())) {}
 
-  /// Calls `visit(label index, label, index of class 0)` for each label that counts; the scores of
+  /// Calls `visit(label index, label, index of class 0)` for each label that counts. The scores of
   /// its classes lie `pixels` apart.
   template <class Visitor>
   void for_each_counted(const std::vector<double>& labels, std::int64_t ignored,
@@ -144,7 +144,7 @@ struct Classes {
   }
 };
 
-/// Checks scores, labels and reduction; returns the loss's shape.
+/// Checks scores, labels and reduction. Returns the loss's shape.
 Shape require_scores_and_labels(std::string_view op, Specs inputs, const std::string& reduction) {
   constexpr DType integers[] = {DType::I32, DType::I64};
   const auto& x = inputs[0].shape;
@@ -194,7 +194,7 @@ void SoftmaxCrossEntropyLoss::reference(std::span<const RefTensor> inputs,
   if (reduction == "mean") loss[0] /= layout.count(labels, ignore_index);
 }
 
-// max - x[label] and log(sum) are not negative, so their sums' errors are relative; the logarithm
+// max - x[label] and log(sum) are not negative, so their sums' errors are relative. The logarithm
 // turns the relative error of its own sum into an absolute one, once per label.
 ErrorBound SoftmaxCrossEntropyLoss::error_bound(Specs inputs) const {
   const auto& labels = inputs[1].shape;
@@ -238,7 +238,7 @@ void SoftmaxCrossEntropyLossGradient::reference(std::span<const RefTensor> input
   });
 }
 
-// softmax(x) - 1 cancels; the bound assumes |dloss| of at most 1.
+// softmax(x) - 1 cancels. The bound assumes |dloss| of at most 1.
 ErrorBound SoftmaxCrossEntropyLossGradient::error_bound(Specs inputs) const {
   const auto classes = static_cast<double>(reduction_depth(inputs[0].shape[1]));
   return {.terms = 0, .ulps = 2 * classes + 16, .absolute = kUnit * (2 * classes + 16)};

@@ -34,7 +34,7 @@ struct BinaryCrossEntropyWithLogitsGradient : OpOf<BinaryCrossEntropyWithLogitsG
 /// loss = -mean over pixels of log softmax(x)[label], over axis 1. Inputs: scores x [N, C, ...]
 /// f32, labels [N, ...] i32 or i64. Labels equal to ignore_index do not count. reduction: mean, sum
 /// or none (then the output has the labels' shape). A label outside [0, C) that is not ignore_index
-/// counts as ignored; constant ones are refused at plan time. The mean over no label is 0.
+/// counts as ignored. Constant ones are refused at plan time. The mean over no label is 0.
 struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
   static constexpr std::string_view kName = "SoftmaxCrossEntropyLoss";
   static constexpr std::string_view kSummary = "loss = -mean of log softmax(x)[label]";
@@ -56,9 +56,9 @@ struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
   ValueId denominator(OpEmitter& emitter, ValueId scores, ValueId labels) const;
 };
 
-/// dx = dloss (softmax(x) - onehot(label)) / count, 0 where the label is ignored (count: labels not
-/// ignored; 1 for reductions sum and none). Inputs x, labels, dloss (one element; for reduction
-/// none of the labels' shape). f32.
+/// dx = dloss (softmax(x) - onehot(label)) / count, 0 for an ignored label (count: labels that are
+/// not ignored, or 1 for reductions sum and none). Inputs x, labels, dloss (one element, or for
+/// reduction none the labels' shape). f32.
 struct SoftmaxCrossEntropyLossGradient : OpOf<SoftmaxCrossEntropyLossGradient> {
   static constexpr std::string_view kName = "SoftmaxCrossEntropyLossGradient";
   static constexpr std::string_view kSummary = "dx = dloss (softmax(x) - onehot(label)) / count";

@@ -225,7 +225,7 @@ void Gemm::reference(std::span<const RefTensor> inputs, std::span<RefTensor> out
 ErrorBound Gemm::error_bound(Specs inputs) const {
   auto bound = product_of(*this).error_bound(inputs.first(2));
   bound.terms += 2;
-  // A negative factor makes the reference of absolute inputs cancel; for inputs up to 1 no term is
+  // A negative factor makes the reference of absolute inputs cancel. For inputs up to 1 no term is
   // larger than its factor.
   if (alpha < 0 || beta < 0) {
     bound.absolute = 0x1p-23 * bound.terms * bound.terms * (std::fabs(alpha) + std::fabs(beta));

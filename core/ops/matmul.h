@@ -6,9 +6,9 @@
 
 namespace triptych {
 
-/// y = op(a) op(b) over the last two axes; leading axes broadcast. a: [..., M, K], b: [..., K, N],
-/// y: [..., M, N]; a rank-1 operand is a row (a) or a column (b) as in numpy.matmul. The transpose
-/// flags swap an operand's last two axes (rank >= 2) and are not ONNX's. f32 (both).
+/// y = op(a) op(b) over the last two axes, and leading axes broadcast. a: [..., M, K], b: [..., K,
+/// N], y: [..., M, N]. A rank-1 operand is a row (a) or a column (b) as in numpy.matmul. The
+/// transpose flags swap an operand's last two axes (rank >= 2) and are not ONNX's. f32 (both).
 /// bf16-exact: k ascending.
 struct MatMul : OpOf<MatMul> {
   static constexpr std::string_view kName = "MatMul";
@@ -37,7 +37,7 @@ struct MatMulGeometry {
   std::vector<std::int64_t> batch_a, batch_b;
 
   static MatMulGeometry of(const MatMul& op, const TensorSpec& a, const TensorSpec& b);
-  /// The same; a stack of matrices that all go through one b is one tall matrix.
+  /// The same. A stack of matrices that all go through one b is one tall matrix.
   static MatMulGeometry merged(const MatMul& op, const TensorSpec& a, const TensorSpec& b);
 };
 

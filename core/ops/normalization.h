@@ -6,7 +6,7 @@
 
 namespace triptych {
 
-/// Rounding of inputs of size 1 that a small variance enlarges; it has no magnitude to scale with.
+/// Rounding of inputs of size 1 that a small variance enlarges. It has no magnitude to scale with.
 inline constexpr ErrorBound kNormalizationBound{.ulps = 16, .absolute = 1e-5};
 
 /// y = (x - mean) / sqrt(var + epsilon) scale + bias over axes [axis, rank). scale and the optional

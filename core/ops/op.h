@@ -27,7 +27,8 @@ using OpPtr = std::shared_ptr<const Op>;
 using Specs = std::span<const TensorSpec>;
 using Values = std::span<const ValueId>;
 
-/// Appends nodes to a graph; what a gradient or an expansion may do. Implemented by Graph.
+/// Appends nodes to a graph. The operations that a gradient or an expansion may use. Implemented by
+/// Graph.
 class OpEmitter {
  public:
   virtual ~OpEmitter() = default;
@@ -35,7 +36,8 @@ class OpEmitter {
   /// Appends one node and returns its outputs. Throws InvalidArgument for wrong inputs.
   virtual std::vector<ValueId> emit(OpPtr op, Values inputs) = 0;
   virtual ValueId constant(Tensor value) = 0;
-  /// Holds until the next value is added: copy what is needed longer (Formula::shape does).
+  /// Valid until the next value is added. Copy everything that is needed longer (Formula::shape
+  /// does).
   virtual const TensorSpec& spec(ValueId value) const = 0;
 
   /// emit, for an operator with one output.
@@ -67,7 +69,7 @@ struct RefTensor {
 };
 
 /// The bound of an operator's error against the float64 reference, per output element y:
-/// |y - y64| <= unit(dtype) * (2 * terms * magnitude + ulps * |y64|) + absolute, where `magnitude`
+/// |y - y64| <= unit(dtype) * (2 * terms * magnitude + ulps * |y64|) + absolute. Here `magnitude`
 /// is the reference applied to the absolute values of the floating-point inputs (Higham, "Accuracy
 /// and stability of numerical algorithms", 2nd ed., section 3.1), or of the only one in which the
 /// operator is linear. `terms` is 0 for elementwise operators.
@@ -75,16 +77,16 @@ struct ErrorBound {
   double terms = 0;
   double ulps = 4;
   double absolute = 0;
-  int linear_in = -1;  ///< that input; -1: all
+  int linear_in = -1;  ///< that input. -1: all
 };
-/// Bound of an operator whose every kernel gives the reference's bits.
+/// Bound of an operator for which every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
 /// One way for ranks to share the work of a node: each has the same part of the axes that are cut,
-/// evenly, and computes the operator on what it has.
+/// evenly, and computes the operator on its part.
 struct Sharding {
   static constexpr std::int64_t kWhole = -1;  ///< every rank has all of the operand
-  static constexpr std::int64_t kTerm = -2;   ///< the operand is the sum of what the ranks have
+  static constexpr std::int64_t kTerm = -2;   ///< the operand is the sum of the ranks' terms
   /// Where it is worth its communication.
   enum class Where : std::uint8_t {
     OperandsAreCut,  ///< one of the inputs is cut so already
@@ -107,29 +109,29 @@ class Op {
   /// One sentence with the formula, for the generated reference.
   virtual std::string_view summary() const = 0;
   virtual std::vector<Attribute> attributes() const = 0;
-  /// A copy with these attributes; throws InvalidArgument for unknown ones.
+  /// A copy with these attributes. Throws InvalidArgument for unknown ones.
   virtual OpPtr with_attributes(std::span<const Attribute> attributes) const = 0;
 
-  /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] what is wrong".
+  /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] problem".
   virtual std::vector<TensorSpec> infer(Specs inputs) const = 0;
 
   /// True when it has a gradient, by a rule of its own or through its expansion.
   virtual bool differentiable() const { return composite(); }
-  /// Emits the gradient nodes; one id per input, invalid where there is none.
+  /// Emits the gradient nodes. One id per input, invalid where there is none.
   /// Only called when differentiable() and not composite().
   virtual std::vector<ValueId> gradient(const GradientContext& context) const;
 
-  /// The ways to share the work of a node among `parts` ranks, the best one first; sharding.h has
+  /// The ways to share the work of a node among `parts` ranks, the best one first. sharding.h has
   /// those of many operators. None: every rank computes the whole node. Whether the axes divide is
   /// the caller's to see.
   virtual std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const;
 
-  /// Floating-point operations; a fused multiply-add counts 2. Default: none.
+  /// Floating-point operations. A fused multiply-add counts 2. Default: none.
   virtual double flops(Specs inputs, Specs outputs) const;
   /// The flops, and the bytes of every operand once.
   Cost cost(Specs inputs, Specs outputs) const;
 
-  /// Dumb float64 loops; `outputs` come with their specs set and values sized.
+  /// Dumb float64 loops. `outputs` come with their specs set and values sized.
   virtual void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const = 0;
   virtual ErrorBound error_bound(Specs inputs) const;
 
@@ -149,7 +151,7 @@ class Op {
   virtual bool collective() const { return false; }
   /// True when a kernel may write output 0 over this input (same size, elementwise).
   virtual bool may_overwrite(int input) const;
-  /// Inputs whose values the bf16 contracts round to bfloat16 before they are multiplied.
+  /// Inputs with values that the bf16 contracts round to bfloat16 before multiplication.
   virtual std::span<const int> multiplicands() const { return {}; }
 };
 
@@ -173,9 +175,9 @@ concept HasExpansion = requires {
 /// Properties that follow from the members of an operator struct, which may stand for a family of
 /// operators:
 /// - `static void visit(auto& self, auto& visitor)`, which calls `visitor("name", self.member)` for
-///   each data member: the attributes, and copying;
-/// - `gradient`: it is differentiable; `expand`: it is composite;
-/// - `static constexpr ErrorBound kErrorBound`: the bound, where it is the same for all shapes;
+///   each data member (the attributes), and copying,
+/// - `gradient`: it is differentiable. `expand`: it is composite,
+/// - `static constexpr ErrorBound kErrorBound`: the bound, if it is the same for all shapes,
 /// - `static constexpr int kMultiplicands[]`: the multiplicands.
 /// Results that depend on an attribute are overridden instead. A family overrides name() and
 /// summary().
@@ -226,7 +228,7 @@ class OpOf : public OpFamily<Derived> {
   std::string_view summary() const override { return Derived::kSummary; }
 };
 
-/// `op` as a node's operator: `Conv conv; conv.strides = {2, 2}; make_op(conv)`.
+/// `op` as a node's operator. Example: `Conv conv; conv.strides = {2, 2}; make_op(conv)`.
 template <class T>
 OpPtr make_op(T op) {
   return std::make_shared<const T>(std::move(op));

@@ -40,7 +40,7 @@ std::vector<TensorSpec> infer_update(std::string_view op, Specs inputs, int grou
   return outputs;
 }
 
-/// The step, the parameters and the moments are updated; the gradients are not.
+/// The step, the parameters and the moments are updated. The gradients are not.
 std::vector<std::pair<int, int>> updates_of(int count, int groups) {
   std::vector<std::pair<int, int>> pairs = {{0, 1}};
   for (int group = 0; group < groups; ++group) {
@@ -157,7 +157,7 @@ void AdamUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTenso
   }
 }
 
-// The new parameter is one rounding of a number of size 1; the update, a few learning rates large,
+// The new parameter is one rounding of a number of size 1. The update, a few learning rates large,
 // has a relative error of some units where m cancels no worse than v allows. The moments are sums
 // of two terms of size 1.
 std::vector<std::pair<int, int>> AdamUpdate::updates(int input_count) const {

@@ -10,8 +10,8 @@
 namespace triptych {
 
 /// Inputs: learning_rate (f32 scalar), step (i64 scalar state, finished updates), then n
-/// parameters, n gradients and, with momentum, n velocities. g += weight_decay p; v = momentum v +
-/// g (v = g at step 0); p -= learning_rate (nesterov ? g + momentum v : v). Outputs: step + 1, n
+/// parameters, n gradients and, with momentum, n velocities. g += weight_decay p, v = momentum v +
+/// g (v = g at step 0), p -= learning_rate (nesterov ? g + momentum v : v). Outputs: step + 1, n
 /// parameters, n velocities, each in place. f32. Sutskever et al., 2013.
 struct SgdUpdate : OpOf<SgdUpdate> {
   static constexpr std::string_view kName = "SgdUpdate";
@@ -27,7 +27,7 @@ struct SgdUpdate : OpOf<SgdUpdate> {
     visitor("weight_decay", self.weight_decay);
     visitor("nesterov", self.nesterov);
   }
-  /// Number of parameters for this many inputs; throws InvalidArgument when it does not divide.
+  /// Number of parameters for this many inputs. Throws InvalidArgument when it does not divide.
   int parameter_count(int input_count) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
   double flops(Specs inputs, Specs outputs) const override;
@@ -48,10 +48,10 @@ TRIPTYCH_HOST_DEVICE constexpr double bias_correction(float beta, std::int64_t t
 
 /// Inputs: learning_rate (f32 scalar), step (i64 scalar state, finished updates), then n
 /// parameters, n gradients, n first and n second moments. With t = step + 1: g += weight_decay p
-/// (decoupled: p -= learning_rate weight_decay p instead, AdamW); m = beta1 m + (1 - beta1) g; v =
-/// beta2 v + (1 - beta2) g^2; p -= learning_rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) +
+/// (decoupled: p -= learning_rate weight_decay p instead, AdamW), m = beta1 m + (1 - beta1) g, v =
+/// beta2 v + (1 - beta2) g^2, p -= learning_rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) +
 /// epsilon). Outputs: step + 1, n parameters, n first, n second moments, each in place. f32. Kingma
-/// and Ba, 2015; Loshchilov and Hutter, 2019.
+/// and Ba, 2015. Loshchilov and Hutter, 2019.
 struct AdamUpdate : OpOf<AdamUpdate> {
   static constexpr std::string_view kName = "AdamUpdate";
   static constexpr std::string_view kSummary =

@@ -12,7 +12,7 @@
 namespace triptych {
 namespace {
 
-/// y's shape; throws for what does not fit x.
+/// y's shape. Throws for attributes that do not fit x.
 Shape padded_shape(const Pad& op, const Shape& x) {
   const auto rank = static_cast<std::size_t>(x.rank());
   if (op.mode != "constant" && op.mode != "reflect" && op.mode != "edge") {
@@ -43,7 +43,7 @@ Shape padded_shape(const Pad& op, const Shape& x) {
   return shape;
 }
 
-/// The index in [0, size) that position `i`, counted from x's first element, copies; -1: none.
+/// The index in [0, size) that position `i`, counted from x's first element, copies. -1: none.
 std::int64_t source_index(const std::string& mode, std::int64_t i, std::int64_t size) {
   if (i >= 0 && i < size) return i;
   if (mode == "constant") return -1;

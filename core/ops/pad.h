@@ -8,9 +8,9 @@
 
 namespace triptych {
 
-/// y = x with pads[a] elements before and pads[rank + a] after axis a; negative pads crop. mode:
+/// y = x with pads[a] elements before and pads[rank + a] after axis a. Negative pads crop. mode:
 /// constant (`value`), reflect (without the edge, to and fro where the pad is longer than x), edge.
-/// Any dtype; `value` is converted to x's.
+/// Any dtype. `value` is converted to x's.
 struct Pad : OpOf<Pad> {
   static constexpr std::string_view kName = "Pad";
   static constexpr std::string_view kSummary = "y = x with elements added around it";

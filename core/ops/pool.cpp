@@ -14,7 +14,7 @@
 namespace triptych {
 namespace {
 
-/// The window of a pooling operator over x; refuses windows without any element of x.
+/// The window of a pooling operator over x. Refuses windows without any element of x.
 Window pool_window(std::string_view op, const WindowAttributes& attributes, const Shape& x,
                    bool ceil_mode) {
   require_image(op, "x", x);
@@ -79,7 +79,7 @@ double window_flops(const Window& window, Specs outputs) {
   return static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(window.taps());
 }
 
-/// Per plane position p of y, what an average there divides by.
+/// Per plane position p of y, the divisor of an average there.
 std::vector<double> divisors(const Window& window, bool count_include_pad) {
   std::vector<double> result;
   for (std::int64_t row = 0; row < window.out[0]; ++row) {
@@ -188,7 +188,7 @@ std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, 
   std::int64_t count = 1;
   for (int axis = 0; axis < 2; ++axis) {
     const auto begin = position[axis] * window.stride[axis] - window.pad_begin[axis];
-    // With ceil_mode a window may hang over even the padding; what lies there never counts.
+    // With ceil_mode a window may hang over even the padding. Elements there never count.
     const auto low = count_include_pad ? -window.pad_begin[axis] : 0;
     const auto high = window.in[axis] + (count_include_pad ? window.pad_end[axis] : 0);
     std::int64_t inside = 0;

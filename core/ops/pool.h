@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y[n, c, p] = max over the window of x, or NaN if any is NaN; padding never wins. x: [N, C, (H,)
+/// y[n, c, p] = max over the window of x, or NaN if any is NaN. Padding never wins. x: [N, C, (H,)
 /// W]. Any dtype but bool.
 struct MaxPool : OpOf<MaxPool>, WindowAttributes {
   static constexpr std::string_view kName = "MaxPool";
@@ -49,7 +49,7 @@ struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// y[n, c, p] = mean over the window of x; padding counts only with count_include_pad. f32.
+/// y[n, c, p] = mean over the window of x. Padding counts only with count_include_pad. f32.
 struct AveragePool : OpOf<AveragePool>, WindowAttributes {
   static constexpr std::string_view kName = "AveragePool";
   static constexpr std::string_view kSummary =
@@ -75,7 +75,7 @@ struct AveragePool : OpOf<AveragePool>, WindowAttributes {
 std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, std::int64_t row,
                                   std::int64_t column);
 
-/// dx of AveragePool from dy; `input_shape` is x's shape. f32.
+/// dx of AveragePool from dy. `input_shape` is x's shape. f32.
 struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
   static constexpr std::string_view kName = "AveragePoolGradient";
   static constexpr std::string_view kSummary =
@@ -97,7 +97,7 @@ struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// y[n, c, 1, 1] = mean of x[n, c, ., .]; expands to ReduceMean. f32.
+/// y[n, c, 1, 1] = mean of x[n, c, ., .], expands to ReduceMean. f32.
 struct GlobalAveragePool : OpOf<GlobalAveragePool> {
   static constexpr std::string_view kName = "GlobalAveragePool";
   static constexpr std::string_view kSummary = "y[n, c, 1, ...] = mean of x[n, c, ...]";

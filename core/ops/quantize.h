@@ -8,9 +8,9 @@
 namespace triptych {
 
 /// y[i] = saturate(round(x[i] / y_scale)), quantize_to_i8 of core/base/quantized_math.h: one IEEE
-/// division, ties to even, cut to [-128, 127], NaN gives 0. x: f32; y_scale: f32 scalar, positive
-/// and normal (others give a result that is not stated); y: i8. ONNX's operator with an i8 zero
-/// point of 0.
+/// division, ties to even, cut to [-128, 127], NaN gives 0. x: f32. y_scale: f32 scalar, positive
+/// and normal (the result for others is unspecified). y: i8. ONNX's operator with an i8 zero point
+/// of 0.
 struct QuantizeLinear : OpOf<QuantizeLinear> {
   static constexpr std::string_view kName = "QuantizeLinear";
   static constexpr std::string_view kSummary =
@@ -23,7 +23,7 @@ struct QuantizeLinear : OpOf<QuantizeLinear> {
 };
 
 /// y[i] = float32(x[i]) * x_scale: a conversion (nearest, ties to even) and one IEEE
-/// multiplication. x: i8 or i32; x_scale: f32 scalar, or [C] for one scale per index of `axis`; y:
+/// multiplication. x: i8 or i32. x_scale: f32 scalar, or [C] for one scale per index of `axis`. y:
 /// f32. Scales are positive and normal. ONNX's operator without a zero point.
 struct DequantizeLinear : OpOf<DequantizeLinear> {
   static constexpr std::string_view kName = "DequantizeLinear";

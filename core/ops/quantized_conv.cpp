@@ -33,7 +33,7 @@ std::vector<TensorSpec> infer_output(std::string_view op, Specs inputs, Shape y)
   return {{inputs.size() == kRequantized ? DType::I8 : DType::I32, std::move(y)}};
 }
 
-/// A multiply-add counts 2; so do the bias, the multiplication and the shift 1 each.
+/// A multiply-add counts 2. So do the bias, the multiplication and the shift 1 each.
 double integer_flops(const ConvGeometry& geometry, Specs inputs, Specs outputs) {
   return 2 * geometry.macs() +
          static_cast<double>(inputs.size() - 2) * static_cast<double>(outputs[0].shape.elements());
@@ -98,7 +98,7 @@ double QuantizedConvTranspose::flops(Specs inputs, Specs outputs) const {
 
 void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
                                        std::span<RefTensor> outputs) const {
-  // The geometry is the convolution's whose input gradient this is: its y is our x.
+  // The geometry is that of the convolution with this operator as input gradient: its y is our x.
   convolve_transposed(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values,
                       inputs[1].values, outputs[0].values);
   finish(inputs, activation, outputs[0]);

@@ -9,11 +9,11 @@
 
 namespace triptych {
 
-/// Conv on integers; w: [O, C / group, (kh,) kw]. With 2 inputs it is ONNX's ConvInteger.
+/// Conv on integers. w: [O, C / group, (kh,) kw]. With 2 inputs it is ONNX's ConvInteger.
 ///
 /// Inputs x i8 [N, C, (H,) W], w i8, then optionally bias i32 [O], then optionally both multiplier
-/// i32 [O] and shift i32 [O]. With s[n, o, p] = bias[o] + sum of x w, modulo 2^32 (int32 that
-/// wraps; in which order, therefore, does not matter):
+/// i32 [O] and shift i32 [O]. With s[n, o, p] = bias[o] + sum of x w, modulo 2^32 (wrapping int32,
+/// so the order does not matter):
 ///   2 or 3 inputs:  y i32 = s, with activation "relu" max(s, 0)
 ///   5 inputs:       y i8  = saturate(max(requantize(s, multiplier[o], shift[o]), 0)), the max with
 ///                   activation "relu" only, where
@@ -43,7 +43,7 @@ struct QuantizedConv : OpOf<QuantizedConv>, WindowAttributes {
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
-/// ConvTranspose on integers; w: [C, O / group, (kh,) kw]. Inputs and formula as for QuantizedConv.
+/// ConvTranspose on integers. w: [C, O / group, (kh,) kw]. Inputs and formula as for QuantizedConv.
 struct QuantizedConvTranspose : OpOf<QuantizedConvTranspose>, ConvTransposeAttributes {
   static constexpr std::string_view kName = "QuantizedConvTranspose";
   static constexpr std::string_view kSummary =

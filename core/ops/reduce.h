@@ -11,8 +11,8 @@ enum class ReduceKind { Sum, Mean, Max, Min };
 /// Every kind, in the order of the enum.
 std::span<const ReduceKind> all_reduce_kinds();
 
-/// y = reduction of x over `axes` (all axes when empty; negative ones count from the end); with
-/// keepdims the axes stay with size 1. f32; Sum, Max and Min also i32 and i64 (sums wrap). Sums run
+/// y = reduction of x over `axes` (all axes when empty, negative ones count from the end). With
+/// keepdims the axes stay with size 1. f32. Sum, Max and Min also i32 and i64 (sums wrap). Sums run
 /// in the stated tree (core/base/reduction.h): the reduced elements of one output, in row-major
 /// order, are one row. A Mean is that sum divided by the count. An empty reduction is 0 for Sum and
 /// refused otherwise.
@@ -51,8 +51,8 @@ struct ReduceGeometry {
   static ReduceGeometry of(const Reduce& op, const Shape& x);
 };
 
-/// y = index of the first (or with select_last_index the last) largest element along `axis`; i64.
-/// x: any dtype but bool.
+/// y = index of the first (or with select_last_index the last) largest element along `axis`, i64.
+/// x: any dtype except bool.
 struct ArgMax : OpOf<ArgMax> {
   static constexpr std::string_view kName = "ArgMax";
   static constexpr std::string_view kSummary = "y = index of the largest element along `axis`";

@@ -25,7 +25,7 @@ void copy_values(std::span<const RefTensor> inputs, std::span<RefTensor> outputs
   outputs[0].values = inputs[0].values;
 }
 
-/// `shape` with its zeros resolved; -1 stays. Throws for anything else below 0.
+/// `shape` with its zeros replaced. -1 stays. Throws for anything else below 0.
 Dims resolve_zeros(const Reshape& op, const Shape& x) {
   Dims dims = op.shape;
   for (std::size_t a = 0; a < dims.size(); ++a) {
@@ -41,7 +41,7 @@ Dims resolve_zeros(const Reshape& op, const Shape& x) {
   return dims;
 }
 
-/// Replaces the one -1 in `dims`, if any, by what is left of `elements`.
+/// Replaces the one -1 in `dims`, if any, by the size that makes the product `elements`.
 void resolve_rest(Dims& dims, std::int64_t elements) {
   const auto wildcard = std::find(dims.begin(), dims.end(), -1);
   if (wildcard == dims.end()) return;

@@ -7,8 +7,8 @@
 
 namespace triptych {
 
-/// y = x under `shape`: 0 keeps x's size at that place (unless allowzero), one -1 takes what is
-/// left.
+/// y = x under `shape`: 0 keeps the size of x at that position (unless allowzero), one -1 is
+/// inferred.
 struct Reshape : OpOf<Reshape> {
   static constexpr std::string_view kName = "Reshape";
   static constexpr std::string_view kSummary = "y = x under another shape";
@@ -52,7 +52,7 @@ struct Squeeze : OpOf<Squeeze> {
   bool view() const override { return true; }
 };
 
-/// y = x with axes of size 1 inserted; `axes` count in the output.
+/// y = x with axes of size 1 inserted. `axes` count in the output.
 struct Unsqueeze : OpOf<Unsqueeze> {
   static constexpr std::string_view kName = "Unsqueeze";
   static constexpr std::string_view kSummary = "y = x with axes of size 1 inserted";

@@ -125,7 +125,8 @@ void add_linear_taps(AxisTaps& list, double place, const Axis& axis) {
   if (weight != 0) list.add(std::min(low + 1, axis.input - 1), weight);
 }
 
-/// Absolute part of the error of cubic, whose weights below 0 make a sum smaller than its terms.
+/// Absolute part of the error of cubic, which has negative weights: they make a sum smaller than
+/// its terms.
 constexpr double kCubicRounding = 1e-6;
 
 /// Weights of the four neighbours of a place `rest` behind the second of them.

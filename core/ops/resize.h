@@ -11,8 +11,8 @@ namespace triptych {
 /// linear (multilinear) or cubic (of four neighbours along each axis, Keys, 1981, with
 /// `cubic_coeff_a`). coordinate_transformation_mode: half_pixel, pytorch_half_pixel, align_corners,
 /// asymmetric or tf_half_pixel_for_nn. nearest_mode: round_prefer_floor, round_prefer_ceil, floor,
-/// ceil. Coordinates beyond the edge read the edge; of cubic with exclude_outside they read
-/// nothing, and the other weights are divided by their sum. f32; nearest any dtype. Linear and
+/// ceil. Coordinates beyond the edge read the edge. For cubic with exclude_outside they read
+/// nothing, and the other weights are divided by their sum. f32, for nearest any dtype. Linear and
 /// cubic are the sum of core/ops/axis_taps.h over the taps of every axis.
 struct Resize : OpOf<Resize> {
   static constexpr std::string_view kName = "Resize";

@@ -1,7 +1,7 @@
 // The float32 formulas of elementwise operators, per element, as every backend's kernels evaluate
 // them: shared, so that the exact contract holds to the last bit, and compiled by g++ and nvcc.
-// Computed values are never another NaN than the canonical one; what is only chosen or whose sign
-// is only turned may be.
+// Computed values are never another NaN than the canonical one. Results that only select a value or
+// turn its sign may be.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +27,7 @@ struct UnaryParameters {
   float max = 0;
 };
 
-/// Any kind but Not; Gelu in its erf form. Relu gives +0 for -0 and keeps NaN.
+/// Any kind except Not. Gelu in its erf form. Relu gives +0 for -0 and keeps NaN.
 template <UnaryKind kKind>
 TRIPTYCH_ALWAYS_INLINE float unary(float x, const UnaryParameters& parameters) {
   using enum UnaryKind;
@@ -120,7 +120,7 @@ constexpr bool is_logic(BinaryKind kind) {
   return kind == BinaryKind::And || kind == BinaryKind::Or;
 }
 
-/// Wraps; a negative exponent truncates a^b to an integer.
+/// Wraps. A negative exponent truncates a^b to an integer.
 template <class T>
 TRIPTYCH_HOST_DEVICE T integer_pow(T a, T b) {
   if (b < 0) return a == 1 ? T{1} : a == -1 ? (b % 2 == 0 ? T{1} : T{-1}) : T{0};
@@ -132,7 +132,7 @@ TRIPTYCH_HOST_DEVICE T integer_pow(T a, T b) {
   return static_cast<T>(result);
 }
 
-/// Any kind that integers have; sums and products wrap.
+/// Any kind that integers have. Sums and products wrap.
 template <BinaryKind kKind, class T>
 TRIPTYCH_HOST_DEVICE T integer_binary(T a, T b) {
   using enum BinaryKind;
@@ -170,11 +170,11 @@ TRIPTYCH_ALWAYS_INLINE auto apply(C a, C b) {
 template <class T>
 using ComputeType = std::conditional_t<is_floating(dtype_of<T>), float, T>;
 
-/// Truncated and saturated; NaN gives 0.
+/// Truncated and saturated. NaN gives 0.
 template <class To>
 TRIPTYCH_HOST_DEVICE To to_integer(float value) {
   constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
-  // high + 1 is a power of two, which float holds exactly; high may not be.
+  // high + 1 is a power of two, which float holds exactly. High may not be.
   constexpr auto half = high / 2 + 1;
   constexpr float beyond = 2.0F * static_cast<float>(half);
   if (value != value) return 0;
@@ -203,7 +203,7 @@ TRIPTYCH_ALWAYS_INLINE float inverse_deviation(float variance, float epsilon) {
   return canonical(1.0F / std::sqrt(variance + epsilon));
 }
 
-/// BatchNormalization of one element; `factor` = scale * inverse deviation.
+/// BatchNormalization of one element. `factor` = scale * inverse deviation.
 TRIPTYCH_ALWAYS_INLINE float normalize(float x, float mean, float factor, float bias) {
   return canonical(std::fma(x - mean, factor, bias));
 }
@@ -213,7 +213,7 @@ TRIPTYCH_ALWAYS_INLINE float running_average(float old, float batch, float momen
   return canonical(std::fma(momentum, old, (1.0F - momentum) * batch));
 }
 
-/// dx of BatchNormalization; `factor` as in normalize, the means over the channel's elements.
+/// dx of BatchNormalization. `factor` as in normalize, the means over the channel's elements.
 TRIPTYCH_ALWAYS_INLINE float normalize_gradient(float xhat, float dy, float mean_dy,
                                                 float mean_dy_xhat, float factor) {
   return canonical(factor * std::fma(-xhat, mean_dy_xhat, dy - mean_dy));
@@ -224,7 +224,7 @@ TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy(float x, float z) {
   return canonical(std::fma(-x, z, select(x > 0, x, 0)) + exact::softplus_of_minus(x));
 }
 
-/// dx of the mean above; `scale` = dloss / elements.
+/// dx of the mean above. `scale` = dloss / elements.
 TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy_gradient(float x, float z, float scale) {
   return canonical(scale * (exact::sigmoid(x) - z));
 }
@@ -237,12 +237,12 @@ TRIPTYCH_ALWAYS_INLINE float log_probability(float x, float largest, float log_s
   return canonical(x - largest - log_sum);
 }
 
-/// SoftmaxCrossEntropyLoss of one line whose label's score is x.
+/// SoftmaxCrossEntropyLoss of one line. The score of its label is x.
 TRIPTYCH_ALWAYS_INLINE float cross_entropy(float x, float largest, float sum) {
   return canonical((largest - x) + exact::log(sum));
 }
 
-/// dx of one element of probability p; `scale` = dloss / count, 0 where the label does not count.
+/// dx of one element of probability p. `scale` = dloss / count, 0 where the label does not count.
 TRIPTYCH_ALWAYS_INLINE float cross_entropy_gradient(float p, bool is_label, float scale) {
   return canonical(select(is_label, scale * (p - 1.0F), select(scale == 0, 0, scale * p)));
 }

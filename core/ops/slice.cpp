@@ -38,7 +38,7 @@ struct AxisCut {
 AxisCut clamp_range(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t size) {
   if (step == 0) throw_invalid("Slice", "a step is 0");
   if (size == 0) return {};
-  // A step beyond the axis reads one element whatever its size: this keeps all products small.
+  // A step beyond the axis reads one element for every size: this keeps all products small.
   step = std::clamp(step, -size, size);
   if (start < 0) start += size;
   if (end < 0) end += size;

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y = x[starts : ends : steps] along `axes` with NumPy's and ONNX's clamping rules; steps may be
+/// y = x[starts : ends : steps] along `axes` with NumPy's and ONNX's clamping rules. Steps may be
 /// negative, not 0. Empty `axes` means the first ones, empty `steps` all 1.
 struct Slice : OpOf<Slice> {
   static constexpr std::string_view kName = "Slice";

@@ -21,10 +21,10 @@ struct StridedView {
 /// The whole of a dense row-major tensor.
 StridedView dense_view(const Shape& shape);
 
-/// Axis a of the result is x's axis perm[a]; `perm` is a permutation.
+/// Axis a of the result is x's axis perm[a]. `perm` is a permutation.
 StridedView transposed_view(const StridedView& x, std::span<const std::int64_t> perm);
 
-/// x repeated along the axes that `shape` adds or widens; x.shape broadcasts to `shape`.
+/// x repeated along the axes that `shape` adds or widens. x.shape broadcasts to `shape`.
 StridedView broadcast_view(const StridedView& x, const Shape& shape);
 
 /// `shape` positions of x: the first at `starts`, neighbours `steps` apart, all inside x.

@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-/// y[i_perm[0], i_perm[1], ...] = x[i_0, i_1, ...]; y's axis a is x's axis perm[a]; an empty perm
+/// y[i_perm[0], i_perm[1], ...] = x[i_0, i_1, ...]. Y's axis a is x's axis perm[a]. An empty perm
 /// reverses the axes.
 struct Transpose : OpOf<Transpose> {
   static constexpr std::string_view kName = "Transpose";

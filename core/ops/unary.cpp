@@ -33,7 +33,7 @@ struct Entry {
   std::string_view name;
   std::string_view summary;
   double (*function)(double x, const Unary& op);
-  double flops;     ///< per element; exp, log, tanh, erf, sqrt and a division count 1
+  double flops;     ///< per element. Exp, log, tanh, erf, sqrt and a division count 1
   double ulps;      ///< of the error bound
   double absolute;  ///< of the error bound: where a formula cancels near 0
 };

@@ -30,11 +30,11 @@ enum class UnaryKind {
 /// Every kind, in the order of the enum.
 std::span<const UnaryKind> all_unary_kinds();
 
-/// y[i] = f(x[i]). Floating dtypes (computed in float32, rounded at the end); Neg, Abs, Sign, Relu
-/// and Clip also take i8, i32 and i64 (Neg and Abs wrap); Not takes bool.
+/// y[i] = f(x[i]). Floating dtypes (computed in float32, rounded at the end). Neg, Abs, Sign, Relu
+/// and Clip also take i8, i32 and i64 (Neg and Abs wrap). Not takes bool.
 struct Unary : OpFamily<Unary> {
   UnaryKind kind = UnaryKind::Relu;
-  float alpha = 0.01F;               ///< LeakyRelu: the slope below 0; Elu: -y far below 0, 1
+  float alpha = 0.01F;               ///< LeakyRelu: the slope below 0. Elu: -y far below 0, 1
   float min = -3.402823466e38F;      ///< Clip
   float max = 3.402823466e38F;       ///< Clip
   std::string approximate = "none";  ///< Gelu: "none" (erf) or "tanh"

@@ -6,7 +6,7 @@
 
 namespace triptych {
 
-/// y = condition ? a : b, all three broadcast. condition: bool; a, b: any one dtype.
+/// y = condition ? a : b, all three broadcast. condition: bool. a, b: the same dtype, any.
 struct Where : OpOf<Where> {
   static constexpr std::string_view kName = "Where";
   static constexpr std::string_view kSummary = "y = condition ? a : b";

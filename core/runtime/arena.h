@@ -17,7 +17,7 @@ struct Block {
   std::size_t bytes = 0;
   std::size_t first = 0;
   std::size_t last = 0;
-  bool at_start = false;  ///< its offset is 0; no two of these meet in time
+  bool at_start = false;  ///< its offset is 0. No two of these meet in time
 };
 
 struct Packing {

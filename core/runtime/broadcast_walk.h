@@ -1,5 +1,5 @@
-// Operands as strided memory, and the axes of a loop over broadcast operands, as few as possible:
-// what every backend's elementwise kernels and copies walk over.
+// Operands as strided memory, and the axes of a loop over broadcast operands, as few as possible.
+// Every backend's elementwise kernels and copies walk over them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ inline StridedView operand_view(const Operand& operand) {
 }
 
 /// Axes of size 1 are left out, neighbours that every operand walks over as if they were one are
-/// merged; the innermost stands last.
+/// merged. The innermost stands last.
 template <std::size_t kOperands>
 struct BroadcastWalk {
   using Offsets = std::array<std::int64_t, kOperands>;

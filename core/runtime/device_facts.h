@@ -18,7 +18,7 @@ struct DeviceFacts {
   std::optional<std::string> simd;         ///< "AVX-512"
   std::optional<std::string> tile_unit;    ///< "AMX", or why there is none
   std::optional<std::int64_t> simd_lanes;  ///< float32 values of one of its vectors
-  /// Bytes of the data cache of each level from 1 on: of one core's, or of what cores share.
+  /// Bytes of the data cache of each level from 1 on, per core or shared.
   std::map<int, double> cache_bytes;
 
   // A GPU, or its emulation.
@@ -36,15 +36,15 @@ struct DeviceFacts {
   // A systolic array.
   std::optional<std::string> machine;   ///< "mmu16"
   std::optional<std::string> simulate;  ///< "twin", "rtl" or "both"
-  std::optional<std::string> format;    ///< of what it multiplies: "bf16" or "int8"
+  std::optional<std::string> format;    ///< operand type: "bf16" or "int8"
   std::optional<double> clock_mhz;
   std::optional<std::int64_t> rows, columns;
   std::optional<std::int64_t> vector_lanes;  ///< values that its host's vector unit takes a cycle
   std::optional<std::string> dram;           ///< preset and bandwidth
   std::optional<std::int64_t> buffer_bytes, accumulator_bytes;
 
-  /// FLOP/s that clocks and units promise on operands of "f32" or "bf16" (modelled): two in each
-  /// cycle of each element of an array, whatever the format.
+  /// Peak FLOP/s on operands of "f32" or "bf16" from clocks and units (modelled): two per cycle for
+  /// each element of an array, for every format.
   std::optional<double> peak_flops(std::string_view of) const;
   /// Bytes of the data cache of that level, or `otherwise` where they are not known.
   double cache_or(int level, double otherwise) const;

@@ -27,8 +27,8 @@ class IndexWatch {
   /// Gives each such kernel a word in its device's memory. `plan` must outlive it.
   explicit IndexWatch(const Plan& plan);
 
-  /// Throws InvalidArgument that names the first node whose index was out of range since the last
-  /// call, the index and its position. The devices must have finished. Does not allocate else.
+  /// Throws InvalidArgument with the first node that had an index out of range since the last call,
+  /// the index and its position. The devices must have finished. Does not allocate else.
   void check();
 
  private:
@@ -36,7 +36,7 @@ class IndexWatch {
     NodeId node;
     std::int64_t size;
   };
-  /// The readers of one device; words[i] is that of readers[i].
+  /// The readers of one device. words[i] is that of readers[i].
   struct Words {
     Device* device;
     std::vector<Reader> readers;
@@ -190,7 +190,7 @@ struct Executor::Impl {
     try {
       step.kernel->run({own.inputs, own.outputs, own.scratch, stream});
     } catch (const CommError&) {
-      throw;  // says which ranks and what they did
+      throw;  // names the ranks and their actions
     } catch (const NumericError& error) {
       std::throw_with_nested(NumericError(describe(step, error)));
     } catch (const std::exception& error) {
@@ -251,7 +251,7 @@ struct Executor::Impl {
     throw_unknown("input", name, names);
   }
 
-  /// The value behind the name of an output; with keep_values behind any name.
+  /// The value behind the name of an output, or with keep_values behind any name.
   ValueId readable(std::string_view name) const {
     std::vector<std::string_view> names;
     for (const auto& output : plan.graph.outputs()) {

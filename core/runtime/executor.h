@@ -40,22 +40,23 @@ class Executor {
   void set_input(std::string_view name, const TensorSpec& spec, std::span<const std::byte> value);
   /// One run of all steps. Throws InvalidArgument for an index out of range, when the run has
   /// ended: its outputs mean nothing then. An exception of a kernel is rethrown as DeviceError
-  /// naming the node (a NumericError as NumericError), with the kernel's own nested in it; a
+  /// naming the node (a NumericError as NumericError), with the kernel's own nested in it. A
   /// CommError, which is the same on every rank, as it is.
   void run();
-  /// The same, timing each step alone; slower, as it synchronises after each. `on_step` hears of
-  /// each when it has run.
+  /// The same with the time of each step. Slower, because it synchronises after each. `on_step`
+  /// hears of each when it has run.
   std::vector<StepProfile> run_profiled(
       const std::function<void(const StepProfile&)>& on_step = {});
-  /// Runs step by step and stops after the first whose floating-point outputs are not all finite;
-  /// returns its node, or nothing when all are. Non-finite inputs and states are not looked at.
+  /// Runs step by step and stops after the first step with a floating-point output that is not
+  /// finite. Returns its node, or nothing when all are. Non-finite inputs and states are not looked
+  /// at.
   std::optional<NodeId> run_until_not_finite();
   /// Host copy of a marked output (or, with keep_values, of any value by its name) after a run.
   Tensor output(std::string_view name) const;
 
   const Plan& plan() const;
   StateStore& states() const;
-  /// Allocated bytes of all devices: arenas, constants, kernels' own; without states.
+  /// Allocated bytes of all devices: arenas, constants and kernels' own, without states.
   std::size_t allocated_bytes() const;
 
  private:

@@ -15,7 +15,7 @@ namespace triptych {
 class ExecutorMemory {
  public:
   /// Allocates arenas, uploads the constants to devices that do not read host memory, and creates
-  /// missing states; the plan's graph then lets go of its host copies. `plan` must outlive it.
+  /// missing states. The plan's graph then lets go of its host copies. `plan` must outlive it.
   /// Throws InvalidArgument when `states` is on another device than the plan's first. Arenas are
   /// `lender`'s where they are large enough.
   ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMemory* lender = nullptr);
@@ -29,7 +29,7 @@ class ExecutorMemory {
   void upload(ValueId value, std::span<const std::byte> bytes);
   /// A dense host copy.
   Tensor download(std::size_t device, ValueId value) const;
-  /// Copies between devices, one after another; does not allocate.
+  /// Copies between devices, one after another, without allocation.
   void copy(const std::vector<Crossing>& crossings);
 
  private:

@@ -1,5 +1,5 @@
-// Kernels that take elements at indices: what a device cannot throw it stores, and the executor
-// looks there after the run.
+// Kernels that take elements at indices: a device cannot throw, so it stores the fault, and the
+// executor reads it after the run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ class IndexReader {
   IndexReader& operator=(const IndexReader&) = delete;
   virtual ~IndexReader() = default;
 
-  /// Size of the axis; 0: the indices were checked.
+  /// Size of the axis. 0: the indices were checked.
   std::int64_t unchecked_size() const { return known_ ? 0 : geometry_.size; }
   /// Device memory of one word, 0 before the run. Without one nothing is reported.
   void report_to(std::uint64_t* word) { report_ = word; }

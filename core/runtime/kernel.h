@@ -62,7 +62,7 @@ struct Operand {
   bool is_dense() const;
 };
 
-/// One node as a kernel is asked about it.
+/// The description of one node that a kernel receives as a query.
 struct KernelQuery {
   const Op& op;
   std::span<const Operand> inputs;
@@ -70,7 +70,7 @@ struct KernelQuery {
   Contract contract = Contract::F32;
   /// Per input: its data when it is known at plan time and never changes, else nullptr.
   std::span<const Tensor* const> constants;
-  /// Who runs collective operators; nullptr: the run has one rank.
+  /// Who runs collective operators. nullptr: the run has one rank.
   CollectiveRunner* collectives = nullptr;
 
   /// The operator, which the table guarantees to be a T.
@@ -90,7 +90,7 @@ struct Verdict {
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
 
-/// KernelEntry::accepts of kernels that take every query, or those whose operands are all dense.
+/// KernelEntry::accepts of kernels that take every query, or every query with dense operands.
 inline Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
 inline Verdict accepts_dense(const KernelQuery& query) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
@@ -117,18 +117,18 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// Bytes that prepare keeps (packed weights); counted by `explain`.
+  /// Bytes that prepare allocates (packed weights), counted by `explain`.
   virtual std::size_t resident_bytes() const { return 0; }
   virtual void run(const KernelArgs& args) = 0;
   /// Makes its one output stay on the device for `next`, which runs there after it and is the only
   /// one to read it, as its input number `input`. The value's memory is touched by neither then.
-  /// Says where it stays ("the unified buffer"); empty: it does not.
+  /// Says where it stays ("the unified buffer"). Empty: it does not.
   virtual std::string keep_output_for(Kernel& next, std::size_t input) {
     static_cast<void>(next);
     static_cast<void>(input);
     return {};
   }
-  /// Counters of the device in all runs of this kernel, by name as in Device::counters(); may be
+  /// Counters of the device in all runs of this kernel, by name as in Device::counters(). May be
   /// empty.
   virtual std::map<std::string, double> counters() const { return {}; }
 };
@@ -140,11 +140,11 @@ enum class KernelRole {
   Lesson,   ///< a step of a ladder: runs where it is forced
 };
 
-/// Bytes that pass between a level of the memory and what lies above it in one run (modelled).
+/// Bytes that pass between a level of the memory and the level above it in one run (modelled).
 struct LevelTraffic {
   std::string_view level;  ///< "L1", "L2", "memory"
   double bytes = 0;
-  double read_bytes = 0;  ///< of them, those that come up; 0: not told apart
+  double read_bytes = 0;  ///< of them, those that come up. 0: not told apart
 };
 
 /// How large a kernel's rounding errors may be, within the operator's bound (ErrorBound).
@@ -153,20 +153,20 @@ enum class Accuracy : std::uint8_t {
   Transformed,  ///< larger: it computes on sums and differences of operands, as Winograd's do
 };
 
-/// One line of a backend's kernel table. Entries of one operator stand best first; the first that
-/// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
+/// One line of a backend's kernel table. Entries of one operator stand best first. The first that
+/// accepts and is worthwhile is chosen, unless measurement chooses (kernel_choice.h).
 struct KernelEntry {
   std::string_view op;    ///< operator name
   std::string_view name;  ///< "gemm", "direct": unique within the operator
   Verdict (*accepts)(const KernelQuery& query);
-  /// Throws UnsupportedError where the device, or a library on it, cannot run what was accepted.
+  /// Throws UnsupportedError where the device, or a library on it, cannot run an accepted query.
   std::unique_ptr<Kernel> (*prepare)(const KernelQuery& query, Device& device);
   KernelRole role = KernelRole::Own;
-  /// Says whether it is likely to be the fastest of those that accept; nullptr: yes, behind those
-  /// before it. One that says no is passed over, unless it is forced or its time is measured. Must
-  /// not depend on the size of the batch where other kernels have other bits.
+  /// Whether it is probably the fastest of those that accept. nullptr: yes, after those before it.
+  /// One that says no is passed over, unless it is forced or its time is measured. Must not depend
+  /// on the size of the batch where other kernels have other bits.
   Verdict (*worth)(const KernelQuery& query) = nullptr;
-  /// Bytes that it moves at each level of this device's memory, the nearest first; nullptr: not
+  /// Bytes that it moves at each level of this device's memory, the nearest first. nullptr: not
   /// modelled.
   std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
   Accuracy accuracy = Accuracy::PlainSum;

@@ -1,6 +1,6 @@
 // Choice by measurement: where several kernels of a device accept a node, each is timed once for
-// its operator, shapes, contract and device, and the fastest of those that compute the same is
-// taken from then on.
+// its operator, shapes, contract and device. From then on the fastest of those that compute the
+// same result is used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace triptych {
 
-/// The kernel that was taken, and why in words for people; empty where there was nothing to choose.
+/// The chosen kernel, and the reason as text for people. Empty where there was nothing to choose.
 struct KernelChoice {
   const KernelEntry* entry = nullptr;
   std::string reason;
 };
 
-/// Chooses among kernels that accept a node; `candidates` are in the table's order, at least one.
+/// Chooses among kernels that accept a node. `candidates` are in the table's order, at least one.
 class KernelChooser {
  public:
   virtual ~KernelChooser() = default;
@@ -30,7 +30,7 @@ class KernelChooser {
 
 /// Outcome of trying a kernel for a node.
 struct KernelTrial {
-  double seconds = 0;   ///< of one run; 0: its time does not count
+  double seconds = 0;   ///< of one run. 0: its time does not count
   std::string problem;  ///< why not
   bool wrong = false;   ///< it computed something else than the trusted kernel
   bool lasting = true;  ///< another trial on this device would end so, too
@@ -45,26 +45,27 @@ class KernelStopwatch {
                                         const KernelQuery& query, Device& device) = 0;
 };
 
-/// Prepares each kernel, runs it on operands that all share by the device's clock, and takes the
-/// fastest of several samples, which spans enough runs to be long beside the clock's steps. Float
-/// operands are noise, since a GPU is faster on zeros; integers are 0, which every operator takes.
-/// A time counts only where the values are those of the trusted kernel (kernel_values.h): the last
-/// of our own in the table, which is the simplest, that runs. A kernel that fails is passed over;
-/// one that leaves the device unusable ends the trials with a DeviceError that names it.
+/// Prepares each kernel, runs it on shared operands, timed by the device's clock, and chooses the
+/// fastest by several samples. A sample spans enough runs to be long in comparison with the clock's
+/// resolution. Float operands are noise, since a GPU is faster on zeros. Integers are 0, which
+/// every operator takes. A time counts only where the values are those of the trusted kernel
+/// (kernel_values.h): the last of our own in the table, which is the simplest, that runs. A kernel
+/// that fails is passed over. One that leaves the device unusable ends the trials with a
+/// DeviceError that names it.
 class DeviceStopwatch : public KernelStopwatch {
  public:
   std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
                                 const KernelQuery& query, Device& device) override;
 };
 
-/// Takes the fastest, and keeps what it measured in a cache, unless something was wrong or failed
-/// that need not do so again. A kernel without a time is passed over with its reason; when none has
-/// one, choose throws with all of them: UnsupportedError, or DeviceError where one failed.
+/// Chooses the fastest and stores its measurements in a cache, unless an error occurred that might
+/// not occur again. A kernel without a time is passed over with its reason. When none has one,
+/// choose throws with all of them: UnsupportedError, or DeviceError where one failed.
 class MeasuringChooser : public KernelChooser {
  public:
   using Tell = std::function<void(const std::string& warning)>;
 
-  /// Both must outlive it; `tell` hears of kernels that compute something else.
+  /// Both must outlive it. `tell` hears of kernels that compute something else.
   MeasuringChooser(KernelStopwatch& stopwatch, TextCache& cache, Tell tell = {})
       : stopwatch_(stopwatch), cache_(cache), tell_(std::move(tell)) {}
 

@@ -29,11 +29,11 @@ struct AccessCounters {
   std::uint64_t requests = 0;
   std::uint64_t lanes = 0;         ///< active, in all requests
   std::uint64_t useful_bytes = 0;  ///< that the lanes asked for
-  /// Global: of those, the different ones of each request; two lanes may ask for the same.
+  /// Global: of those, the different ones of each request. Two lanes may ask for the same.
   std::uint64_t distinct_bytes = 0;
   std::uint64_t sectors = 0;  ///< global: distinct 32-byte sectors, of all requests
   /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each,
-  /// atomic operations on one word, too; 8 bytes a lane are served by half warps, 16 by quarters.
+  /// atomic operations on one word, too. 8 bytes a lane are served by half warps, 16 by quarters.
   std::uint64_t wavefronts = 0;
 
   AccessCounters& operator+=(const AccessCounters& other);
@@ -59,10 +59,10 @@ enum class OccupancyLimit : std::uint8_t { Registers, SharedMemory, Threads, Blo
 /// (modelled): occupancy is warps / max_warps.
 struct Occupancy {
   int registers = 0;  ///< per thread, by the compiler
-  int blocks = 0;     ///< that fit beside each other; 0: not even one fits
+  int blocks = 0;     ///< that fit at the same time. 0: not even one fits
   int warps = 0;      ///< of those blocks
   int max_warps = 0;
-  std::vector<OccupancyLimit> limits;  ///< each of which a further block would break
+  std::vector<OccupancyLimit> limits;  ///< each of which one more block would exceed
 };
 
 struct KernelCounters {
@@ -74,9 +74,9 @@ struct KernelCounters {
   // Sizes of the largest block that was launched.
   std::uint64_t block_threads = 0, shared_bytes = 0;
   std::map<AccessSite, AccessCounters> sites;
-  /// Places of kernels that are compiled to be watched so; others have none.
+  /// Places of kernels that are compiled to be watched so. Others have none.
   std::map<PassSite, PassCounters> passes;
-  /// By compute capability, of the launch with the fewest warps; empty where the registers of no
+  /// By compute capability, of the launch with the fewest warps. Empty where the registers of no
   /// launch are known.
   std::map<std::string, Occupancy> occupancy;
 

@@ -1,5 +1,5 @@
-// Kernels that backends have in common, each over its own engines: which operators they serve, by
-// what names, and what they hand to an engine. A backend names its engine and adds its list.
+// Kernels that backends have in common, each over its own engines: their operators, their names,
+// and the arguments that they pass to an engine. A backend names its engine and adds its list.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -66,7 +66,7 @@ void add_copy_kernels(auto& list) {
   list.push_back(kernel_entry<AssignKernel<CopyKernel>>(Assign::kName, "copy"));
 }
 
-/// `WhereKernel<T>` moves elements as T, whatever they are: one type per size does for every dtype.
+/// `WhereKernel<T>` moves elements as T of any meaning: one type per size serves every dtype.
 template <template <class> class WhereKernel>
 void add_where_kernels_by_size(auto& list) {
   list.push_back(kernel_entry<WhereKernel<std::uint32_t>>(Where::kName, "elementwise4"));

@@ -15,7 +15,7 @@ enum class FaultKind {
   DivergentBarrier,  ///< not every thread of the block came to the same barrier
   MissingLane,       ///< a warp operation's mask names a lane that does not take part
   Uninitialised,     ///< shared memory read before it was written
-  Misaligned,        ///< an address is no multiple of what its use asks for
+  Misaligned,        ///< an address is not aligned for its use
   UnderWay,          ///< a copy or a product is used, or left, before it was waited for
   Phase,             ///< arrivals or bytes do not fit the phase of a barrier
   Endless,           ///< a thread does not end

@@ -46,7 +46,7 @@ class Operands {
     return {inputs_, outputs_, scratch, stream};
   }
 
-  /// Makes the sampled elements NaN or -1: what a kernel leaves out shows.
+  /// Fills the sampled elements with NaN or -1, so that elements that a kernel does not write show.
   void spoil(const KernelQuery& query, Device& device) const {
     std::vector<std::byte> ones;
     for_each_piece(query, [&](std::size_t output, std::size_t first, std::size_t bytes) {
@@ -72,7 +72,7 @@ class Operands {
   }
 
  private:
-  /// Calls visit(output, its byte, bytes) for what is sampled.
+  /// Calls visit(output, its byte, bytes) for each sample.
   template <class Visit>
   static void for_each_piece(const KernelQuery& query, const Visit& visit) {
     for (std::size_t i = 0; i < query.outputs.size(); ++i) {
@@ -216,8 +216,8 @@ class Trials {
   std::optional<std::pair<std::string, KernelValues>> trusted_;
 };
 
-/// The numbers of the candidates in the order in which they are trusted: our own before libraries',
-/// and of them the simplest first, which stands last in the table.
+/// The numbers of the candidates in the order of trust: our own before libraries', and among ours
+/// the simplest first, which is last in the table.
 std::vector<std::size_t> by_trust(std::span<const KernelEntry* const> candidates) {
   std::vector<std::size_t> order;
   for (auto i = candidates.size(); i-- > 0;) order.push_back(i);

@@ -45,7 +45,7 @@ class Tolerance {
     for (const auto& input : query.inputs) specs.push_back(input.spec);
     const auto bound = query.op.error_bound(specs);
     part_ = margin * 0x1p-24 * (bound.terms + bound.ulps) + 2 * step_of(dtype);
-    // A composite rounds what it computes on its way to bfloat16, too.
+    // A composite also rounds its intermediate results to bfloat16.
     if (query.contract == Contract::Bf16 && query.op.composite()) part_ += 0x1p-5;
     part_ = std::min(part_, most);
     scale_ = root_mean_square(trusted);

@@ -21,10 +21,10 @@ std::vector<ValuePiece> sample_of(std::int64_t elements);
 /// The sampled elements of a kernel's outputs, piece after piece.
 using KernelValues = std::vector<Tensor>;
 
-/// Where `values` are not what `trusted` are, in words that end with the trusted kernel's value;
-/// empty: nowhere. Bits where the contract promises bits, and of integers; else as far apart as two
-/// sums of the operator's terms in different orders may be, with operands between -1 and 1 (much
-/// closer than a missing tile, further than any rounding).
+/// Where `values` differ from `trusted`, in words that end with the trusted kernel's value. Empty:
+/// nowhere. Bits where the contract promises bits, and of integers. Else as far apart as two sums
+/// of the operator's terms in different orders may be, with operands between -1 and 1 (much closer
+/// than a missing tile, further than any rounding).
 std::string first_disagreement(const KernelQuery& query, const KernelValues& values,
                                const KernelValues& trusted);
 

@@ -82,7 +82,7 @@ class ConcatFinder {
     });
   }
 
-  /// The places of the inputs in the output; nothing when they are not aligned slabs at one
+  /// The places of the inputs in the output. Nothing when they are not aligned slabs at one
   /// distance along dimension 0.
   std::optional<ConcatParts> layout(const Node& concat, std::int64_t concat_axis) const {
     const auto whole = concat.outputs[0];
@@ -267,7 +267,7 @@ class DevicePlanner {
     return blocks;
   }
 
-  /// Offsets of the roots that belong, `others` beside them.
+  /// Offsets of the roots that belong, next to `others`.
   std::vector<std::size_t> pack(std::size_t& total, const std::vector<Block>& others,
                                 auto&& belongs) const {
     std::vector<Block> blocks(blocks_.size());
@@ -321,7 +321,7 @@ class DevicePlanner {
   std::size_t end_;             ///< the time after the last step
   std::vector<bool> used_;      ///< per root: it is on this device
   std::vector<Block> blocks_;   ///< per root
-  std::vector<ValueId> owner_;  ///< per root: whose block holds it
+  std::vector<ValueId> owner_;  ///< per root: the owner of its block
 };
 
 }  // namespace

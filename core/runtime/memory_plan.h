@@ -2,10 +2,9 @@
 //
 // Memory is owned by a *root*: a view belongs to its input's root, an update to its state. Roots
 // may share further: the inputs of a concat in place lie in its output, and a kernel may write over
-// an input that dies at its node. What is left are blocks with a first and a last step, packed into
-// one arena per device, with the scratch of each step at its start while the step runs. Inputs,
-// outputs of the graph and copies of states live through the whole run, so that a run can be
-// repeated.
+// an input that dies at its node. The rest are blocks with a first and a last step, packed into one
+// arena per device, with the scratch of each step at its start while the step runs. Inputs, outputs
+// of the graph and copies of states live through the whole run, so that a run can be repeated.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -35,7 +35,7 @@ std::string list_of_specs(const Graph& graph, Values values) {
   return fmt::format("{}", fmt::join(specs, ", "));
 }
 
-/// The placement of one node after another; knows where views have their memory.
+/// The placement of one node after another. It knows the memory of views.
 class Placer {
  public:
   Placer(const Graph& graph, std::span<Device* const> devices, const PlacementOptions& options)
@@ -115,7 +115,7 @@ class Placer {
     placement.choice = choice.reason;
   }
 
-  /// Which entries of an operator may be taken: one by name, or those of some roles.
+  /// The permitted entries of an operator: one by name, or those of some roles.
   struct Rule {
     std::string_view name;
     bool libraries_only = false, no_libraries = false, no_transformed = false;

@@ -16,7 +16,7 @@
 
 namespace triptych {
 
-/// A kernel that was asked and refused, or a device that has none to ask.
+/// A kernel that refused, or a device that has none for the node.
 struct Refusal {
   std::string_view kernel;  ///< empty: the device has no kernel for the operator
   std::string reason;
@@ -26,7 +26,7 @@ struct Refusal {
 /// `kernel "direct": stride 2`, or the reason alone.
 std::string to_string(const Refusal& refusal);
 
-/// Distances along dimension 0 of the values that are not dense; see Operand.
+/// Distances along dimension 0 of the values that are not dense (Operand).
 using OuterStrides = std::unordered_map<ValueId, std::int64_t>;
 
 /// How the values that are not planes are stored.
@@ -39,18 +39,18 @@ struct PlacementOptions {
   std::map<std::string, std::string, std::less<>> forced_kernels;
   /// For operators that are not in forced_kernels: "own" leaves the libraries' kernels out,
   /// "library" takes them for every operator that has one, and the name of a kernel forces it for
-  /// every operator that has it. What no operator of the graph has is an error.
+  /// every operator that has it. A name that no operator of the graph has is an error.
   std::string forced;
-  /// Kernels of Accuracy::Transformed (by Winograd's transforms) may be taken where they are not
+  /// Kernels of Accuracy::Transformed (by Winograd's transforms) may be chosen where they are not
   /// forced by name.
   bool transformed = true;
-  /// Asked where several kernels of device 0 accept a node and none is forced by name; nullptr: the
-  /// first is taken. Must outlive the call.
+  /// Called where several kernels of device 0 accept a node and none is forced by name. nullptr:
+  /// the first is chosen. Must outlive the call.
   KernelChooser* chooser = nullptr;
   /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
   /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
   std::size_t host = 0;
-  /// Runs the collective nodes; nullptr: a graph with such a node is refused.
+  /// Runs the collective nodes. nullptr: a graph with such a node is refused.
   CollectiveRunner* collectives = nullptr;
 };
 
@@ -75,9 +75,9 @@ class NodeQuery {
 
 /// Where one node runs and why.
 struct NodePlacement {
-  std::size_t device = 0;               ///< index into the devices asked; 0 is the preferred one
+  std::size_t device = 0;               ///< index into the devices asked. 0 is the preferred one
   const KernelEntry* kernel = nullptr;  ///< nullptr: a view, nothing runs
-  std::string choice;                   ///< why it was taken among several; may be empty
+  std::string choice;                   ///< reason for the choice among several, may be empty
   std::vector<Refusal> refusals;        ///< on the devices and kernels tried before
 };
 
@@ -86,9 +86,9 @@ bool accepts(const Device& device, const Graph& graph, const Node& node,
              const PlacementOptions& options);
 
 /// One entry per node. Devices are tried in order: the first is the one asked for, the others are
-/// the allowed fallbacks. Operands are taken as dense. A view is
-/// placed where its input is. Lessons are taken only where they are forced. Throws UnsupportedError
-/// when no kernel of any device accepts a node.
+/// the allowed fallbacks. Operands are assumed to be dense. A view is
+/// placed where its input is. Lessons are chosen only where they are forced. Throws
+/// UnsupportedError when no kernel of any device accepts a node.
 std::vector<NodePlacement> place(const Graph& graph, std::span<Device* const> devices,
                                  const PlacementOptions& options);
 

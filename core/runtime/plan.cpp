@@ -72,8 +72,8 @@ void keep_outputs(Plan& plan) {
 
 // Which values must be copied between devices, and before or after which step.
 
-/// Walks the steps. A value's *version* is the value whose content it is: a view has the version of
-/// its input, an update is a version of its own.
+/// Walks the steps. A value's *version* is the value with the same content: a view has the version
+/// of its input, an update is a version of its own.
 class CrossingPlanner {
  public:
   explicit CrossingPlanner(Plan& plan) : plan_(plan) {
@@ -130,15 +130,15 @@ class CrossingPlanner {
   std::set<std::pair<std::size_t, ValueId>> present_;
 };
 
-/// Fills `homes` and each step's `crossings` and `write_backs`; graph, devices and the steps'
-/// nodes, devices and kernels must be set. A value is copied once to each device that reads it;
-/// states live on device 0, and another device's update of one is copied back at once. Inputs and
-/// constants never cross: they are given to every device that reads them.
+/// Fills `homes` and each step's `crossings` and `write_backs`. Graph, devices and the steps'
+/// nodes, devices and kernels must be set. A value is copied once to each device that reads it.
+/// States live on device 0, and another device's update of one is copied back at once. Inputs and
+/// constants never cross: every device that reads them has a copy.
 void plan_crossings(Plan& plan) { CrossingPlanner(plan).run(); }
 
-/// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
-/// and the preferred device could not run all of the expansion either; and where a kernel of it is
-/// asked for by name, which otherwise would be ignored.
+/// A composite stays whole where the preferred device has a kernel for it, or where a fallback has
+/// one and the preferred device could not run all of the expansion either. It also stays whole
+/// where a kernel of it is forced by name, because the name would otherwise be ignored.
 bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
                  const PlacementOptions& options) {
   if (options.forced_kernels.contains(node.op->name())) return true;
@@ -177,7 +177,7 @@ bool is_normalization(const Node& node) {
   return op == BatchNormalization::kName || op == BatchNormalizationGradient::kName;
 }
 
-/// True when the device runs whatever fuse_normalization has made of a graph.
+/// True when the device runs every node that fuse_normalization has created in a graph.
 bool takes_fused_normalization(const Device& device, const Graph& fused,
                                const PlacementOptions& options) {
   return std::ranges::all_of(fused.nodes(), [&](const Node& node) {
@@ -187,7 +187,7 @@ bool takes_fused_normalization(const Device& device, const Graph& fused,
 }
 
 /// Fuses operators that the preferred device would run one by one, and can run as one.
-/// A kernel that is asked for by name is left to its operator.
+/// A kernel that is forced by name keeps its operator.
 Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions& options) {
   const auto kernels = device.kernels();
   const auto has = [&](std::string_view op, std::string_view name) {
@@ -232,7 +232,7 @@ std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> plac
   return steps;
 }
 
-/// A step waits for the collectives whose outputs it reads. They finish in their order, and are
+/// A step waits for the collectives that it reads outputs of. They finish in their order, and are
 /// ready for one another without waiting. Where nothing runs nothing waits: the outputs of such a
 /// step are as late as its inputs.
 void find_collectives_needed(Plan& plan) {

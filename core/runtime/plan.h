@@ -44,11 +44,11 @@ struct Step {
   std::vector<Crossing> crossings;    ///< copies to make before it
   std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
-  std::string choice;  ///< why this kernel among several; may be empty
+  std::string choice;  ///< reason for the choice of this kernel, may be empty
   /// Where its output stays for the next kernel of the device, without a place in memory that it is
-  /// written to; empty: it is in memory (Kernel::keep_output_for).
+  /// written to. Empty: it is in memory (Kernel::keep_output_for).
   std::string keeps_output;
-  /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
+  /// How many of the plan's collectives must have finished before it (CollectiveRunner).
   std::size_t collectives_needed = 0;
   /// The step before which a collective that may finish later has, at the latest.
   std::size_t finished_by = 0;
@@ -62,8 +62,8 @@ struct PlanOptions {
   bool channels_last = true;
   /// An output with one reader stays on the device, out of memory, where its kernel can do that.
   bool keep_outputs = true;
-  /// Keep every value readable after a run (for tests and for finding the first bad node): no two
-  /// values share memory and nothing is overwritten, but for views and updates of states.
+  /// Makes every value readable after a run (for tests and to find the first bad node). No two
+  /// values share memory and nothing is overwritten, except views and updates of states.
   bool keep_values = false;
 };
 
@@ -71,7 +71,7 @@ struct Plan {
   Graph graph;
   std::vector<Device*> devices;
   std::vector<Step> steps;
-  /// [device][value]; empty where the value is not on that device. Inputs and constants are on
+  /// [device][value]. Empty where the value is not on that device. Inputs and constants are on
   /// every device that reads them.
   std::vector<std::vector<std::optional<Location>>> locations;
   std::vector<std::size_t> homes;           ///< [value]: the device where the host reads it
@@ -89,13 +89,13 @@ struct Plan {
   std::vector<Operand> output_operands(const Step& step) const;
 };
 
-/// Why a step runs where and as it does, in words: "best kernel", what was measured, or who
-/// refused.
+/// The reason for the place and the kernel of a step, in words: "best kernel", the measurement, or
+/// the refusal.
 std::string reason_of(const Plan& plan, const Step& step);
 
 /// Verifies the graph, expands composites without a kernel, fuses elementwise operators, places the
 /// nodes, plans the memory and prepares the kernels. `devices[0]` is preferred, the others are
-/// allowed fallbacks; they must outlive the plan. Throws UnsupportedError as `place` does.
+/// allowed fallbacks. They must outlive the plan. Throws UnsupportedError as `place` does.
 Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& options = {});
 
 }  // namespace triptych

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMicroseconds = 1e6;
 
-/// ts and dur of an event, whose begin and end are whole nanoseconds.
+/// ts and dur of an event with begin and end in whole nanoseconds.
 void put_span(Json& event, double start_s, double time_s) {
   const double begin = std::round(start_s * 1e9), end = std::round((start_s + time_s) * 1e9);
   event["ts"] = begin / 1e3;

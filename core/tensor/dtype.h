@@ -22,14 +22,14 @@ std::size_t dtype_size(DType dtype);
 /// Lower-case name, as printed and as accepted: "f32", "bf16", ..., "bool".
 std::string_view to_string(DType dtype);
 
-/// The dtype of that name; throws InvalidArgument listing the names.
+/// The dtype of that name. Throws InvalidArgument listing the names.
 DType dtype_from_string(std::string_view name);
 
 constexpr bool is_floating(DType dtype) {
   return dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16;
 }
 
-/// The C++ type that stores T's elements, as a DType; Bool is stored as `bool`.
+/// The C++ type that stores T's elements, as a DType. Bool is stored as `bool`.
 template <class T>
 inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0, "no DType for this C++ type");
@@ -53,7 +53,7 @@ template <>
 inline constexpr DType dtype_of<bool> = DType::Bool;
 
 /// Calls `visitor` with a value of the C++ type that stores `dtype`:
-/// `visit_dtype(dtype, [&](auto tag) { using T = decltype(tag); ... })`.
+/// Example: `visit_dtype(dtype, [&](auto tag) { using T = decltype(tag); ... })`.
 template <class Visitor>
 decltype(auto) visit_dtype(DType dtype, Visitor&& visitor) {
   switch (dtype) {

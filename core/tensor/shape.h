@@ -12,7 +12,7 @@ namespace triptych {
 
 using Dims = std::vector<std::int64_t>;
 
-/// Sizes of a tensor's dimensions; each >= 0, the element count below 2^63. Rank 0 is a scalar.
+/// Sizes of a tensor's dimensions. Each >= 0, the element count below 2^63. Rank 0 is a scalar.
 class Shape {
  public:
   Shape() = default;
@@ -23,7 +23,7 @@ class Shape {
   std::int64_t rank() const { return static_cast<std::int64_t>(dims_.size()); }
   std::int64_t elements() const { return elements_; }
   std::int64_t operator[](std::int64_t axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  /// `axis` may be negative (counted from the end); throws InvalidArgument when out of range.
+  /// `axis` may be negative (counted from the end). Throws InvalidArgument when out of range.
   std::int64_t dim(std::int64_t axis) const;
   const Dims& dims() const { return dims_; }
   /// Distance in elements between neighbours along each axis.
@@ -41,10 +41,10 @@ class Shape {
 /// "[1, 8, 64, 64]".
 std::string to_string(const Shape& shape);
 
-/// `axis` counted from the front; throws InvalidArgument when it is not in [-rank, rank).
+/// `axis` counted from the front. Throws InvalidArgument when it is not in [-rank, rank).
 std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank);
 
-/// The shape that both broadcast to (NumPy's rule); throws InvalidArgument when there is none.
+/// The shape that both broadcast to (NumPy's rule). Throws InvalidArgument when there is none.
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 /// Strides with which `from` is read as if it had shape `to`: 0 along broadcast axes.

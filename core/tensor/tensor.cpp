@@ -29,9 +29,8 @@ std::string to_string(const TensorSpec& spec) {
 
 namespace {
 
-/// Asks for huge pages where the block holds whole ones: the processor looks up addresses less
-/// often, which is what streaming through weights waits for. Where the system has none, nothing
-/// changes.
+/// Asks for huge pages where the block contains whole ones: the processor then translates addresses
+/// less often, which limits the streaming of weights. Where the system has none, nothing changes.
 void prefer_huge_pages([[maybe_unused]] std::byte* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
   constexpr std::size_t page = std::size_t{1} << 21U;

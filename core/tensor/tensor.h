@@ -18,7 +18,7 @@ struct TensorSpec {
   DType dtype = DType::F32;
   Shape shape;
 
-  /// Bytes of the dense row-major data; throws InvalidArgument on overflow.
+  /// Bytes of the dense row-major data. Throws InvalidArgument on overflow.
   std::size_t bytes() const;
   bool operator==(const TensorSpec&) const = default;
 };
@@ -38,12 +38,12 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedDeleter>;
 /// `bytes` of zeroed memory aligned to kAlignment. Throws std::bad_alloc.
 AlignedBytes allocate_aligned(std::size_t bytes);
 
-/// Dense, row-major, owning; move-only, so that no large copy hides. Zero-initialised.
+/// Dense, row-major and owning. Move-only, so that no large copy is hidden. Zero-initialised.
 class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(TensorSpec spec);
-  /// Copies `values` (row-major); throws InvalidArgument when the count does not match `shape`.
+  /// Copies `values` (row-major). Throws InvalidArgument when the count does not match `shape`.
   template <class T>
   Tensor(Shape shape, std::span<const T> values);
   template <class T>
@@ -57,7 +57,7 @@ class Tensor {
 
   std::span<std::byte> bytes() { return {data_.get(), spec_.bytes()}; }
   std::span<const std::byte> bytes() const { return {data_.get(), spec_.bytes()}; }
-  /// The elements as T; throws InvalidArgument when T does not store this dtype.
+  /// The elements as T. Throws InvalidArgument when T does not store this dtype.
   template <class T>
   std::span<T> as();
   template <class T>

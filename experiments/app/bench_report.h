@@ -39,7 +39,7 @@ struct BenchRow {
   std::optional<ModelledTime> modelled;
   std::vector<StepProfile> layers;
   std::vector<std::pair<std::string, Cost>> layer_work;
-  /// Seconds of each layer at this device's own roofline (modelled); empty: it is not known.
+  /// Seconds of each layer at this device's own roofline (modelled). Empty: it is not known.
   std::vector<double> layer_bounds;
   std::optional<training::HostShare> host;
   std::vector<measure::ArrayUse> array;

@@ -142,7 +142,7 @@ std::map<std::string, std::vector<std::string>> options_alone(const CLI::App& ap
   return found;
 }
 
-/// The arguments from the last to the first, as CLI11 takes them; an option that stands alone has
+/// The arguments from the last to the first, as CLI11 takes them. An option that stands alone has
 /// its value behind it.
 std::vector<std::string> complete_arguments(const CLI::App& app,
                                             const std::vector<std::string>& arguments) {

@@ -26,7 +26,7 @@ namespace triptych::app {
 /// Condition on the text of an option.
 struct Validator {
   std::string description;  ///< in the help, after the option's type
-  /// Says what is wrong with a text; empty: nothing.
+  /// Says what is wrong with a text. Empty: nothing.
   std::function<std::string(const std::string&)> problem;
   bool of_numbers = false;  ///< of a text that is a list of numbers
 };
@@ -34,7 +34,7 @@ struct Validator {
 /// Accepts these words.
 Validator one_of(std::vector<std::string> words);
 
-/// The number that `text` is, read as an option's value is; nothing when it is none.
+/// The number that `text` is, read as an option's value is. Nothing when it is none.
 std::optional<double> read_number(const std::string& text);
 
 /// An option of a command. Each member returns it again, for the next.
@@ -87,11 +87,11 @@ struct KnownOption {
 /// An option on the command line that was read.
 struct GivenOption {
   std::string name;                 ///< with its dashes
-  std::optional<std::string> text;  ///< of its value; a flag has none
+  std::optional<std::string> text;  ///< of its value. A flag has none
 };
 
 /// A command, or the program itself with the commands below it. Variables must live as long as the
-/// command line is read; a callback runs when its command was chosen.
+/// command line is read. A callback runs when its command was chosen.
 class Command {
  public:
   Command() = default;  ///< of no command; to be assigned
@@ -128,7 +128,7 @@ class Command {
   void add_flag(const std::string& name);
   /// One that was added before.
   Option option(const std::string& name) const;
-  /// Options from here on stand under this heading of the help; empty: under the usual one.
+  /// Options from here on stand under this heading of the help. Empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
   /// Option::not_with for each of `refused` that the command has.
@@ -136,7 +136,7 @@ class Command {
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.
   void fits_later_with(const std::string& option);
-  /// Throws InvalidArgument when an option that was given does not apply; those that were not given
+  /// Throws InvalidArgument when an option that was given does not apply. Those that were not given
   /// have the values of `defaults`, by name, or their own. One with a value there that is not empty
   /// counts as given.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
@@ -148,7 +148,7 @@ class Command {
   void add_program_options();
   /// Exactly one of its subcommands must be named.
   void require_subcommand();
-  /// Positional arguments come last; from the first argument that it does not know on, all is left
+  /// Positional arguments come last. From the first argument that it does not know on, all is left
   /// to remaining().
   void take_rest();
   /// All arguments are accepted, and left to remaining().
@@ -184,9 +184,9 @@ class CommandLine : public Command {
   /// help or the version instead when they ask for it, or are none. False, with a message on the
   /// standard error, when they are wrong.
   bool run(int argc, char** argv);
-  /// Reads arguments alone; throws InvalidArgument when they are wrong.
+  /// Reads arguments alone. Throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
-  /// Message of run() about wrong arguments; empty: they are right. Calls no callback.
+  /// Message of run() about wrong arguments. Empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);
 
  private:

@@ -1,4 +1,4 @@
-// The commands of the program. Each adds itself with its options; its callback runs when it is
+// The commands of the program. Each adds itself with its options. Its callback runs when it is
 // chosen.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

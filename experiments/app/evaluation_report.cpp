@@ -22,7 +22,7 @@ constexpr std::int64_t kMostClassesShown = 12;
 using page::format_score;
 using page::score_json;
 
-/// The score as a field of CSV; empty where there is none.
+/// The score as a field of CSV. Empty where there is none.
 std::string field(segmentation::Score score) {
   return score ? fmt::format("{:.6f}", *score) : std::string();
 }

@@ -10,7 +10,7 @@
 
 namespace triptych::app {
 
-/// `names` are of class 0, 1, ...; empty: they have none.
+/// `names` are of class 0, 1, .... Empty: they have none.
 void print_evaluation(const training::Evaluation& evaluation,
                       const std::vector<std::string>& names);
 
@@ -18,7 +18,7 @@ void print_evaluation(const training::Evaluation& evaluation,
 page::Json evaluation_json(const training::Evaluation& evaluation,
                            const std::vector<std::string>& names);
 
-/// A line per image; what an image says nothing of is empty.
+/// A line per image. What an image says nothing of is empty.
 std::string images_csv(const training::Evaluation& evaluation);
 
 /// A line per true class, a column per predicted one.

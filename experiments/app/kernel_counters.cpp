@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSectorBytes = 32;
 
-/// A line of source and how it touches memory; two accesses of one kind in a line count together.
+/// A line of source and how it touches memory. Two accesses of one kind in a line count together.
 using LineKey = std::tuple<std::string, unsigned, MemorySpace, MemoryAccess>;
 
 std::map<LineKey, AccessCounters> by_line(const KernelCounters& counters) {
@@ -65,7 +65,7 @@ double ratio(std::uint64_t a, std::uint64_t b) {
   return static_cast<double>(a) / static_cast<double>(b);
 }
 
-/// a / b; "-" where nothing was counted.
+/// a / b. "-" where nothing was counted.
 std::string per(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? "-" : fmt::format("{:.2f}", ratio(a, b));
 }

@@ -32,10 +32,10 @@ void print_traffic(const std::vector<CountedRun>& runs);
 /// memory, and the text of that line where the source is at hand.
 void print_lines(const std::vector<CountedRun>& runs);
 /// A table per problem and kernel with a row for each line at which warps may part, and where some
-/// did; nothing for kernels that are not watched so.
+/// did. Nothing for kernels that are not watched so.
 void print_passes(const std::vector<CountedRun>& runs);
 
-/// A line of a kernel's source, without the blanks before it; empty where it is not at hand.
+/// A line of a kernel's source, without the blanks before it. Empty where it is not at hand.
 std::string line_of_source(const std::string& file, unsigned line);
 
 }  // namespace triptych::app

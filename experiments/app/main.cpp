@@ -71,7 +71,7 @@ void say_resources(std::chrono::duration<double> spent) {
                          page::format_seconds(spent.count()), measure::peak_memory_mib()));
 }
 
-/// Raises a small limit of stacks, which threads take from their process when it starts; a limit
+/// Raises a small limit of stacks, which threads take from their process when it starts. A limit
 /// that cannot be raised is an error instead of a fault in the middle of the work.
 void require_stack() {
   constexpr rlim_t wanted = rlim_t{8} << 20, least = rlim_t{1} << 20;
@@ -116,7 +116,7 @@ int run(int argc, char** argv) {
   return context.exit_code;
 }
 
-/// The rank whose death or silence is the error; -1: none's.
+/// The rank whose death or silence is the error. -1: none's.
 int lost_rank_of(const std::exception& error) {
   using enum parallel::Cause;
   const auto* fault = dynamic_cast<const parallel::FaultError*>(&error);

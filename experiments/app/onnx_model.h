@@ -19,15 +19,15 @@ struct OnnxModelOptions {
   std::string file;
   std::vector<std::string> bind;  ///< "batch=8"
 
-  /// --bind; with `optional`, it applies with `model`, the positional argument, alone.
+  /// --bind. With `optional`, it applies with `model`, the positional argument, alone.
   void add_to(Command& command, bool optional);
 
-  /// The model; a note about what is computed otherwise than it says.
+  /// The model. A note about what is computed otherwise than it says.
   onnx::Model load() const;
   onnx::ImportOptions import_options() const;
 };
 
-/// "batch=8" as a name and a size; throws InvalidArgument for anything else.
+/// "batch=8" as a name and a size. Throws InvalidArgument for anything else.
 std::pair<std::string, std::int64_t> parse_binding(const std::string& text);
 
 /// How an ONNX file is taken where a preset could stand.

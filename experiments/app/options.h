@@ -69,7 +69,7 @@ struct ModelOptions {
     LossKind loss = LossKind::CrossEntropy;
     std::vector<std::string> inputs = {};  ///< [NAME=]FILE.npy, where it trains on arrays
   };
-  /// The preset with its overrides; throws InvalidArgument when it is not valid. Of an ONNX file,
+  /// The preset with its overrides. Throws InvalidArgument when it is not valid. Of an ONNX file,
   /// as training::imported_model, with notes on standard error.
   ModelConfig config(const Use& use) const;
   ModelConfig config() const { return config(Use()); }
@@ -96,7 +96,7 @@ struct ModelOptions {
 /// --mode, train or infer, and --memory-limit of training, in MiB.
 void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit);
 
-/// --contract; the numeric contract by its name.
+/// --contract. The numeric contract by its name.
 Option add_contract_option(Command& command, Contract& contract, const std::string& help);
 
 }  // namespace triptych::app

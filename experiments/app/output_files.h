@@ -18,7 +18,7 @@ namespace triptych::app {
 void require_writable(const std::filesystem::path& path);
 
 /// A waveform file and its view for GTKWave (.gtkw and translations). The simulator writes them to
-/// a temporary folder; they get their names when they are complete.
+/// a temporary folder. They get their names when they are complete.
 class WaveFiles {
  public:
   /// Throws as require_writable() does for each of the files.

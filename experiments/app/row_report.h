@@ -10,7 +10,7 @@
 
 namespace triptych::app {
 
-/// Names of the run's classes by number; empty: they have none.
+/// Names of the run's classes by number. Empty: they have none.
 std::vector<std::string> class_names_of(const training::RunConfig& config);
 /// "2", or "2 nucleus" of a class that has a name.
 std::string class_text(const std::vector<std::string>& names, std::size_t label);

@@ -16,7 +16,7 @@ void say_notes(const training::SavedRun& run);
 /// training::load_trained with the run's notes said.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
-/// Images that a command is given instead of a run's own; empty members keep the run's.
+/// Images that a command is given instead of a run's own. Empty members keep the run's.
 struct OtherImages {
   std::string data;    ///< folder with images/ and masks/
   std::string images;  ///< instead of data/images
@@ -32,7 +32,7 @@ struct OtherImages {
 };
 
 /// The configuration of `run` with other images: its list, its pattern of masks' names and its
-/// folds are of its own folders and do not count for others, which is said of the list; what values
+/// folds are of its own folders and do not count for others, which is said of the list. What values
 /// mean stays unless other labels are given. Throws InvalidArgument when they are not whole.
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other);
 

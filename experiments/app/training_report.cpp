@@ -97,7 +97,7 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
   std::int64_t step = 0;
   for (const auto& report : epochs) {
     step += report.steps;
-    // Without validation images there is no score; 0 would look like a bad one.
+    // Without validation images there is no score. 0 would look like a bad one.
     const auto score = [&](segmentation::Score value) {
       return page::score_json(report.scores.images > 0 ? value : std::nullopt);
     };

@@ -42,7 +42,7 @@ std::string score_text(const training::EpochReport& report, segmentation::Score 
 /// Time of the steps.
 Duration total_time(std::span<const training::EpochReport> epochs);
 
-/// One result of `train --json`; of a run that is `finished` or was stopped.
+/// One result of `train --json`. Of a run that is `finished` or was stopped.
 page::Json run_json(training::TrainingRun& run, const training::DeviceSet& machine,
                     const std::vector<training::EpochReport>& epochs, bool finished);
 

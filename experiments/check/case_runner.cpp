@@ -17,7 +17,7 @@
 namespace triptych::conformance {
 namespace {
 
-/// Half the distance from 1 to the next number of the dtype; 0 for exact dtypes.
+/// Half the distance from 1 to the next number of the dtype, or 0 for exact dtypes.
 double unit_roundoff(DType dtype) {
   switch (dtype) {
     case DType::F32:
@@ -47,7 +47,7 @@ bool rounds_operands(Contract contract) {
   return contract == Contract::Bf16 || contract == Contract::Bf16Exact;
 }
 
-/// True when a product in the expansion of `op` multiplies what other nodes of it have computed.
+/// True when a product in the expansion of `op` multiplies results of its other nodes.
 bool multiplies_between(const Op& op, Specs inputs) {
   if (!op.composite() || op.multiplicands().empty()) return false;
   Graph graph;
@@ -105,7 +105,7 @@ Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs) {
   return graph;
 }
 
-/// Messages of the only rank to itself, so that Receive has what its reference says.
+/// Messages of the only rank to itself, so that Receive has the data of its reference.
 std::vector<std::byte> zeros_to_receive(const OpCase& test) {
   std::size_t bytes = 0;
   if (op_cast<Receive>(*test.op) != nullptr)

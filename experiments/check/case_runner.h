@@ -1,4 +1,4 @@
-// Runs one OpCase on a device, as a graph of one node, and judges any operator's outputs by the
+// Runs one OpCase on a device, as a graph of one node, and compares any operator's outputs with the
 // float64 reference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,13 +15,12 @@ namespace triptych::conformance {
 /// The inputs of the case, filled by its rules from `seed`.
 std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
 
-/// A graph with the case's operator as its only node; every output is marked "y0", "y1", ...
-/// Inputs are named "x0", "x1", ...; rules decide which are states and constants.
+/// A graph with the case's operator as its only node. Every output is marked "y0", "y1", ... Inputs
+/// have the names "x0", "x1", .... Rules decide which are states and constants.
 Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 
-/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one; by the
-/// kernel of that name when it is given. Throws UnsupportedError when no kernel, or not that one,
-/// accepts.
+/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one. If given,
+/// by the kernel of that name. Throws UnsupportedError when no kernel, or not that one, accepts.
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
                                   Device& device, Contract contract, Device* host = nullptr,
                                   std::string_view kernel = {});
@@ -34,7 +33,7 @@ std::vector<const KernelEntry*> accepting_kernels(const OpCase& test,
 
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
 
-/// The float64 outputs; under the bf16 contracts the multiplicands are rounded first.
+/// The float64 outputs. Under the bf16 contracts the multiplicands are rounded first.
 std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inputs,
                                         Contract contract);
 

@@ -1,5 +1,5 @@
-// GPU kernels run by the emulator with every access checked, on the cases by which the test suite
-// judges their operators.
+// GPU kernels run by the emulator with every access checked, on the test suite's cases of their
+// operators.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,13 +15,13 @@ namespace triptych::check {
 /// Cases to check, and where.
 struct CheckRequest {
   std::string backend = "cuda-emulated";
-  std::string kernels;  ///< a comma list; empty: all
-  std::string op;       ///< kernels of it alone; empty: of all
+  std::string kernels;  ///< a comma list. Empty: all
+  std::string op;       ///< kernels of it alone. Empty: of all
   Contract contract = Contract::F32;
   int threads = 0;
 };
 
-/// Error at one place, or of one result; the cases in which it occurs are counted.
+/// Error at one place, or of one result. The number of cases with it.
 struct KernelFinding {
   std::string kind;
   std::string case_name;  ///< the first
@@ -40,8 +40,8 @@ struct Checked {
 };
 
 /// Runs every kernel asked for on every case of its operator. Throws InvalidArgument for unknown
-/// names and for a backend that cannot look into its kernels, UnsupportedError when no case suits a
-/// kernel that was named.
+/// names and for a backend that cannot observe its kernels, UnsupportedError when no case suits a
+/// requested kernel.
 std::vector<Checked> check_kernels(const CheckRequest& request);
 
 }  // namespace triptych::check

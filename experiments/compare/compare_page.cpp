@@ -41,7 +41,7 @@ void write_experiment(page::Page& page, const Compared& compared) {
   const auto experiment = compared.results["experiment"];
   const auto commands = experiment["commands"].texts();
   if (commands.empty()) {
-    page.missing("The report does not say by which command it was made.");
+    page.missing("The report does not name the command that made it.");
   } else {
     page.html(page::commands_html(commands));
   }
@@ -50,7 +50,7 @@ void write_experiment(page::Page& page, const Compared& compared) {
   page.facts(compared.root["environment"]);
 }
 
-/// All numbers of a list of objects; names of kernels and devices may differ.
+/// All numbers of a list of objects. Names of kernels and devices may differ.
 bool same_numbers(const page::Part& one, const page::Part& other) {
   if (one.size() == 0 || one.size() != other.size()) return false;
   for (std::size_t i = 0; i < one.size(); ++i) {

@@ -8,7 +8,7 @@
 namespace triptych::compare {
 namespace {
 
-/// One machine's part; returns the error of one that gave up.
+/// One machine's part. Returns the error of one that gave up.
 std::exception_ptr run_one(Column& column, const Comparison& all, const Listener& listener,
                            const std::atomic<bool>& interrupted) {
   std::exception_ptr failure;

@@ -12,7 +12,7 @@
 
 namespace triptych::compare {
 
-/// Calls that tell of a comparison while it goes on.
+/// Calls that report the progress of a comparison.
 struct Listener {
   /// Calls while a machine trains, which begins now.
   std::function<training::Observer(const MachineRequest&)> observer = [](const MachineRequest&) {
@@ -30,11 +30,11 @@ struct Listener {
 std::vector<Column> columns_of(std::vector<MachineRequest> requests);
 
 /// The experiment on one machine after another. One that cannot run it, or fails at it, counts as
-/// absent, so that what the others gave is kept; throws the first error when all fail. Ends after a
-/// step when `interrupted`.
+/// absent, so that the results of the others are not lost. Throws the first error when all fail.
+/// Ends after a step when `interrupted`.
 void run_all(Comparison& all, const Listener& listener, const std::atomic<bool>& interrupted);
 
-/// Looks for the first node in which machines differ, where they do. `folder` is for new runs.
+/// If machines differ, finds the first node with a difference. `folder` is for new runs.
 void look_for_difference(Comparison& all, const std::filesystem::path& folder,
                          const Listener& listener, const std::atomic<bool>& interrupted);
 

@@ -64,7 +64,7 @@ std::map<std::string, double> grown(const std::map<std::string, double>& before,
   return after;
 }
 
-/// Profiles of the next steps; the counters are of the last one.
+/// Profiles of the next steps. The counters are of the last one.
 std::vector<std::vector<StepProfile>> profile_steps(const training::DeviceSet& machine,
                                                     training::TrainingRun& run, int count,
                                                     StepAnatomy& anatomy) {

@@ -1,5 +1,5 @@
-// One training step taken apart: its nodes with place, reason, time and work, what it counted on
-// the machine, and what the machine could do at most.
+// The parts of one training step: its nodes with place, reason, time and work, the counters of the
+// machine, and the machine's peak figures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,10 +26,10 @@ struct Layer {
 
 struct StepAnatomy {
   std::vector<Layer> layers;  ///< in order of the plan
-  double model_flops = 0;     ///< what the step takes with nothing recomputed
+  double model_flops = 0;     ///< need of the step with nothing recomputed
   /// By how much the device's counters grew in one step (Device::counters).
   std::map<std::string, double> counters;
-  /// Time of the step on a simulated machine's host (modelled); 0: none.
+  /// Time of the step on a simulated machine's host (modelled). 0: none.
   double host_seconds = 0;
   DeviceFacts facts;  ///< of the device
 };
@@ -42,7 +42,7 @@ StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingR
 /// "forward", "backward" or "optimizer".
 std::string_view to_string(Phase phase);
 
-/// Multiply-adds that the node is made of; 0 where it is no convolution or matrix product.
+/// Multiply-adds that the node is made of. 0 where it is no convolution or matrix product.
 double macs_of(const Graph& graph, const Node& node);
 
 }  // namespace triptych::compare

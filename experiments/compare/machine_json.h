@@ -11,15 +11,15 @@ namespace triptych::compare {
 
 using page::Json;
 
-/// {"value", "unit", "kind", "source"}; without a source where it is empty, null for a value that
+/// {"value", "unit", "kind", "source"}. Without a source where it is empty, null for a value that
 /// is not finite.
 Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source = {});
 
-/// Class 1, 2, …: [{"images", "dice", "iou", "pooled_dice", "pooled_iou"}]; null of a class that is
+/// Class 1, 2, …: [{"images", "dice", "iou", "pooled_dice", "pooled_iou"}]. Null of a class that is
 /// neither there nor predicted.
 Json classes_json(const segmentation::Scores& scores);
 
-/// All but the speedup; masks are compared with those of `first`.
+/// All but the speedup. Masks are compared with those of `first`.
 Json machine_json(const MachineResult& result, const MachineResult& first);
 
 }  // namespace triptych::compare

@@ -47,7 +47,8 @@ std::optional<Ceilings> from_file(const DeviceSet& machine,
   return ceilings;
 }
 
-/// An array's two operations of each PE and cycle; a GPU's clocks and lanes; a CPU's short loop.
+/// For an array two operations of each PE and cycle, for a GPU clocks and lanes, for a CPU a short
+/// loop.
 std::optional<Figure> peak_of(const DeviceSet& machine) {
   if (const double measured = machine.device().measure_peak(machine.config().contract);
       measured > 0)
@@ -68,8 +69,8 @@ bool varies(const DeviceSet& machine) {
   return machine.device().info().time_kind == TimeKind::Measured;
 }
 
-/// Seconds of `work` on the device's clock: the median of several after one that warms up, or of a
-/// simulated machine, whose times never vary, one.
+/// Seconds of `work` on the device's clock: the median of several runs after a warm-up, or one run
+/// of a simulated machine, which has constant times.
 Timing time_of(const DeviceSet& machine, const std::function<void()>& work) {
   constexpr std::size_t least = 5, most = 1000;
   constexpr double enough_s = 1;
@@ -88,7 +89,7 @@ Timing time_of(const DeviceSet& machine, const std::function<void()>& work) {
   return timing;
 }
 
-/// Adds what a simulated machine's host takes, each time that the plan runs.
+/// Adds the time of a simulated machine's host for each run of the plan.
 void add_host(Timing& timing, double seconds) {
   if (seconds <= 0) return;
   timing.source = fmt::format(
@@ -99,7 +100,7 @@ void add_host(Timing& timing, double seconds) {
   timing.kind = TimeKind::Modelled;
 }
 
-/// The median epoch, if there was one; of a simulated machine with its host's share.
+/// The median epoch, if there was one. For a simulated machine with its host's share.
 Timing epoch_time(const TrainingRun& run) {
   Timing timing;
   for (const auto& epoch : run.epochs()) {
@@ -191,7 +192,7 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   result.boundary = boundary.mean();
 }
 
-/// By whatever knows: the array's counters, the blocking of kernels, the GPU's emulator.
+/// From the available source: the array's counters, the blocking of kernels, or the GPU's emulator.
 std::optional<Reuse> reuse_of(const MachineResult& result, const training::RunConfig& run) {
   const auto batch = run.training.batch;
   const auto& config = result.request.config;

@@ -1,4 +1,4 @@
-// The experiment on one machine: training, evaluation, and what the machine then tells of a step.
+// The experiment on one machine: training, evaluation, and the machine's report on a step.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,39 +20,39 @@
 namespace triptych::compare {
 
 struct Ceilings {
-  machines::Figure peak;  ///< FLOP/s of what the contract's kernels compute in
+  machines::Figure peak;  ///< FLOP/s in the format of the contract's kernels
   std::vector<std::pair<std::string, machines::Figure>> levels;  ///< bytes/s, the nearest first
   machines::Figure memory;                                       ///< bytes/s of the main memory
   std::string source;  ///< "device file h200", "measured now", "machine description"
 };
 
-/// Figures of the device file among `figures` that is of this kind of machine, else what the device
-/// measures (about two seconds on a CPU) or says of itself. Nothing where it tells nothing, or only
-/// stands in for another machine.
+/// Figures of the device file among `figures` for this kind of machine. Otherwise the device's own
+/// measurements (about two seconds on a CPU) or facts. Nothing where it has none, or only stands in
+/// for another machine.
 std::optional<Ceilings> ceilings_of(const training::DeviceSet& machine,
                                     std::span<const machines::MachineFigures> figures);
 
 /// Settings that are the same on every machine.
 struct Experiment {
   training::RunConfig run;
-  training::LoadData load = training::load_data;  ///< for each machine anew
-  std::size_t mask_count = 4;    ///< validation images whose masks are kept as pictures
+  training::LoadData load = training::load_data;  ///< again for each machine
+  std::size_t mask_count = 4;    ///< validation images with stored pictures of their masks
   std::filesystem::path folder;  ///< of the run folders, one per machine
   std::vector<machines::MachineFigures> figures;  ///< device files for the ceilings
 };
 
-/// Seconds and what they are; of simulated machines with a part that is modelled.
+/// Seconds and their kind. For simulated machines with a modelled part.
 struct Timing {
   double seconds = 0;
   TimeKind kind = TimeKind::Measured;
   std::string source;
-  std::vector<double> samples;  ///< whose median it is; empty: it was taken once
+  std::vector<double> samples;  ///< the number of values of the median. Empty: a single value
 
-  /// " (3.61 ms to 4.20 ms)", the least and the most; empty where all are the same.
+  /// " (3.61 ms to 4.20 ms)", the least and the most. Empty where all are the same.
   std::string spread() const;
 };
 
-/// A validation image, what is there and what the machine saw, as grey levels.
+/// A validation image, its truth and the machine's prediction, as grey levels.
 struct MaskPicture {
   std::string name;
   std::int64_t width = 0, height = 0;
@@ -68,13 +68,13 @@ struct MachineResult {
   std::vector<training::EpochReport> epochs;
   std::string weights_sha256;
   std::string masks_sha256;  ///< of the classes of all pixels of all validation images, in order
-  /// Means over the validation images, at the end; nothing when no class has a boundary.
+  /// Means over the validation images, at the end. Nothing when no class has a boundary.
   std::optional<segmentation::BoundaryScorer::Means> boundary;
   std::vector<MaskPicture> masks;
   std::int64_t images_per_epoch = 0;
   std::int64_t step_images = 0;
   std::int64_t train_images = 0, validation_images = 0;  ///< of the data
-  Timing epoch, step, inference;  ///< those of a machine that stands in say nothing
+  Timing epoch, step, inference;                         ///< those of a stand-in do not count
   StepAnatomy anatomy;
   std::optional<Reuse> reuse;
   std::optional<Ceilings> ceilings;
@@ -83,12 +83,13 @@ struct MachineResult {
   double image_seconds() const { return epoch.seconds / static_cast<double>(images_per_epoch); }
 };
 
-/// Throws DeviceError when the machine is not here, UnsupportedError when it cannot run the
-/// experiment, and what TrainingRun throws. Stops after a step when `interrupted`.
+/// Throws DeviceError when the machine is not available, UnsupportedError when it cannot run the
+/// experiment, and the exceptions of TrainingRun. Stops after a step when `interrupted`.
 MachineResult run_machine(const MachineRequest& request, const Experiment& experiment,
                           const training::Observer& observer, const std::atomic<bool>& interrupted);
 
-/// The folder of a machine's run: its label with what a path does not like replaced.
+/// The folder of a machine's run: its label with characters replaced that are unsuitable for a
+/// path.
 std::filesystem::path run_folder(const Experiment& experiment, const MachineRequest& request);
 
 }  // namespace triptych::compare

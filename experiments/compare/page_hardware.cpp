@@ -13,8 +13,8 @@
 namespace triptych::compare {
 namespace {
 
-/// The layers with work and a time that ran on the machine itself: what it left to another device
-/// has another roof.
+/// The layers with work and a time that ran on the machine itself: layers on another device have
+/// another roof.
 std::vector<page::Part> own_layers(const ComparedMachine& machine) {
   const auto backend = machine.part["backend"].text();
   std::vector<page::Part> layers;
@@ -267,7 +267,7 @@ page::Table energy_table(const Compared& compared) {
 
 page::Table energy_parts_table(const Compared& compared) {
   page::Table table{.id = "energy-parts",
-                    .caption = "Events of one image and what each costs",
+                    .caption = "Events of one image and the cost of each",
                     .columns = {"machine", "part", "events", "energy of one", "energy"},
                     .rows = {}};
   for (const auto& machine : compared.machines) {
@@ -288,7 +288,7 @@ page::Table energy_parts_table(const Compared& compared) {
 
 page::Table stated_energy_table(const Compared& compared) {
   page::Table table{.id = "energy-table",
-                    .caption = "The stated table: what one event costs",
+                    .caption = "The stated table: the cost of one event",
                     .columns = {"event", "energy", "source"},
                     .rows = {}};
   for (const auto& row : compared.results["energy_table"].items()) {
@@ -310,11 +310,9 @@ void write_roofline(page::Page& page, const Compared& compared) {
     return;
   }
   page.text(
-      "A layer left of the bend of its machine's roof waits for memory; right of it, for "
-      "arithmetic. Thin "
-      "lines are the bandwidths of nearer memories. Layers that a machine left to another device "
-      "are "
-      "not drawn: those have another roof.");
+      "Memory limits a layer left of the bend of its machine's roof, arithmetic one right of it. "
+      "Thin lines are the bandwidths of nearer memories. Layers that ran on another device are "
+      "not drawn, because that device has another roof.");
   page.chart(chart, rates_table(compared));
   const auto ceilings = ceilings_table(compared);
   if (ceilings.rows.empty()) {
@@ -332,9 +330,8 @@ void write_utilisation(page::Page& page, const Compared& compared) {
     return;
   }
   page.text(
-      "Model FLOP utilisation (MFU) counts the work that the network needs; hardware FLOP "
-      "utilisation (HFU) "
-      "also what the machine does beside it: padding, and values computed again.");
+      "Model FLOP utilisation (MFU) counts the work that the network needs. Hardware FLOP "
+      "utilisation (HFU) also counts padding and recomputed values.");
   page.chart(chart, utilisation_table(compared));
 }
 
@@ -360,9 +357,8 @@ void write_energy(page::Page& page, const Compared& compared) {
     page.missing("No energy was modelled.");
   } else {
     page.text(
-        "Modelled, not measured: how many events each machine has, times what the table below "
-        "states for "
-        "one. It says how the parts compare, not what a meter would show.");
+        "Modelled, not measured: the number of events on each machine, times the cost of one in "
+        "the table below. It compares the parts and does not predict a meter.");
     page.chart(chart, energy_table(compared));
     std::vector<page::Chart> parts;
     for (const auto& machine : compared.machines) {

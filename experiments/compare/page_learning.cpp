@@ -11,7 +11,7 @@
 namespace triptych::compare {
 namespace {
 
-/// Machines whose values are all the same, drawn as one curve: others would hide behind the last.
+/// Machines with equal values, drawn as one curve: otherwise the last would hide the others.
 struct Agreeing {
   std::vector<const ComparedMachine*> machines;
 

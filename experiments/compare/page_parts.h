@@ -29,7 +29,7 @@ struct Compared {
   std::vector<ComparedMachine> machines;
 };
 
-/// The machine whose time speedups divide.
+/// The machine with the baseline time of speedups.
 std::string first_timed(const Compared& compared);
 /// Whether an earlier machine has just the same `key` ("layers", "reuse", "energy"), as twin and
 /// RTL have: a chart draws it once.

@@ -1,4 +1,4 @@
-// Where the time goes: per machine, per layer, and what ran where.
+// The distribution of time: per machine, per layer, and by device.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -135,7 +135,7 @@ page::Table devices_table(const Compared& compared) {
 
 page::Table why_table(const Compared& compared) {
   page::Table table{.id = "why",
-                    .caption = "Where each node ran, by which kernel, and why by that",
+                    .caption = "The device and the kernel of each node, and the reason",
                     .columns = {"machine", "node", "device", "kernel", "why"},
                     .rows = {}};
   for (const auto& machine : compared.machines) {
@@ -203,16 +203,15 @@ void write_layers(page::Page& page, const Compared& compared) {
 }
 
 void write_placement(page::Page& page, const Compared& compared) {
-  page.section("placement", "What ran where, and why");
+  page.section("placement", "Placement of the nodes");
   const auto table = devices_table(compared);
   if (table.rows.empty()) {
     page.missing("The report holds no placement.");
     return;
   }
   page.text(
-      "Placement is strict: a node that the machine cannot run is an error, unless a second device "
-      "was "
-      "allowed; then it is listed here.");
+      "Placement is strict: a node that the machine cannot run is an error. Nodes on a second "
+      "device, which the command must allow, are listed here.");
   page.table(table);
   page.folded("Every node with its kernel and the reason", why_table(compared));
 }

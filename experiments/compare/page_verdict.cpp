@@ -29,9 +29,8 @@ std::string shown(const page::Part& number, int digits = 9) {
 
 std::string first_difference_html(const page::Part& first) {
   if (first.null()) {
-    return "<p>The report does not say where they part; run with the same contract on all "
-           "machines, and "
-           "look at the losses below.</p>";
+    return "<p>The report does not name the first difference. Run with the same contract on all "
+           "machines, and compare the losses below.</p>";
   }
   const auto names = first["machines"].texts();
   std::string html = fmt::format(
@@ -142,7 +141,7 @@ page::Cell last_loss(const page::Part& machine) {
 page::Table summary_table(const Compared& compared) {
   page::Table table{
       .id = "machines-table",
-      .caption = "The machines, their contract and what they end with",
+      .caption = "The machines, their contracts and their final results",
       .columns = {"machine", "backend", "contract", "last loss", "Dice", "IoU", "pixel error",
                   "boundary F1", "Hausdorff 95", "weights (SHA-256)", "masks (SHA-256)"},
       .rows = {}};
@@ -174,7 +173,7 @@ void write_verdict(page::Page& page, const Compared& compared) {
   if (verdict.null() || names.size() < 2) {
     page.html("<div class=\"verdict\"><strong>Nothing to compare</strong>\n");
     page.text(names.empty() ? "No machine of this comparison ran."
-                            : fmt::format("Only {} ran; bits can be compared between two machines.",
+                            : fmt::format("Only {} ran. A comparison of bits needs two machines.",
                                           names[0]));
     page.html("</div>\n");
   } else if (verdict["identical"].flag()) {

@@ -1,5 +1,5 @@
-// Earlier runs on real GPUs that the repository holds, as experiments/studies/rivals/gpu_session.sh
-// wrote them.
+// Earlier runs on real GPUs that the repository contains, as
+// experiments/studies/rivals/gpu_session.sh wrote them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace triptych::compare {
 
 struct RecordedFigure {
-  std::string name;  ///< what was run
+  std::string name;  ///< the command of the run
   double value = 0;
   std::string unit;
 };
@@ -20,11 +20,11 @@ struct RecordedSession {
   std::vector<RecordedFigure> figures;
 };
 
-/// The sessions in gpu-*.json of `folder` that found a GPU, the newest first; none when the folder
+/// The sessions in gpu-*.json of `folder` that found a GPU, the newest first. None when the folder
 /// does not exist. Throws IoError naming a file that is not of that form.
 std::vector<RecordedSession> load_recorded(const std::filesystem::path& folder);
 
-/// Where this repository keeps them; may not exist.
+/// Their directory in this repository. It may not exist.
 std::filesystem::path recorded_folder();
 
 }  // namespace triptych::compare

@@ -32,7 +32,7 @@ class Side {
         run_(machine_, experiment.run, run_folder(experiment, request), experiment.load),
         batch_(run_.config().training.batch) {}
 
-  /// One step of the run; returns the loss.
+  /// One step of the run. Returns the loss.
   float train(std::int64_t step) {
     const auto images = run_.batcher().draw(step * batch_, batch_);
     return run_.trainer().step(images.x, images.y, run_.learning_rate(step));
@@ -45,7 +45,7 @@ class Side {
     return states;
   }
 
-  /// One step from `states` on, of which every value can then be read by its name.
+  /// One step from `states` on. Every value of it can then be read by its name.
   std::unique_ptr<Executor> run_kept(std::int64_t step, const TensorMap& states) {
     const auto& config = run_.config();
     auto graph = optimize(build_training_graph(config.model, config.training).graph,

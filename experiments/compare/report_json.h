@@ -16,14 +16,14 @@ namespace triptych::compare {
 /// The first value of the first step that differs between two machines.
 struct Difference {
   std::string first, second;  ///< labels of the machines
-  std::int64_t step = -1;     ///< from 0; -1: a second run found none
+  std::int64_t step = -1;     ///< from 0. -1: a second run found none
   std::string node;           ///< empty: none
   std::size_t output = 0;     ///< of the node
   std::int64_t element = 0;   ///< the first that differs, row-major
   double values[2] = {0, 0};  ///< of it, on either machine
   std::int64_t different_elements = 0;
   std::int64_t of = 0;  ///< elements of that output
-  std::string why;      ///< what the machines promise, in words
+  std::string why;      ///< the guarantee of the machines, in words
 };
 
 /// Trains `steps` steps on both machines at most. Throws as run_machine does.
@@ -36,7 +36,7 @@ std::string promise_of(const MachineRequest& first, const MachineRequest& second
 
 using page::Json;
 
-/// One machine that was asked for: what it gave, or why it is not here.
+/// One requested machine: its results, or the reason for its absence.
 struct Column {
   MachineRequest request;
   std::optional<MachineResult> result;
@@ -59,19 +59,19 @@ struct Comparison {
   std::string command;
   std::vector<Column> columns;
   std::optional<Difference> difference;
-  std::string busy;  ///< a warning where other programs disturbed what was measured; may be empty
-  std::string no_difference;  ///< why the first difference could not be found; may be empty
+  std::string busy;  ///< a warning where other programs disturbed the measurement, may be empty
+  std::string no_difference;  ///< why the first difference is unknown, may be empty
   std::vector<RecordedSession> recorded;
 
   /// The first machine that ran, against the others that did.
   Agreement verdict() const;
-  /// The first whose times say something; nullptr: none.
+  /// The first with valid times. nullptr: none.
   const MachineResult* baseline() const;
 };
 
 Json to_json(const Comparison& comparison);
 
-/// The baseline's time over the machine's; nothing where either says nothing.
+/// The baseline's time over the machine's. Nothing where either says nothing.
 std::optional<double> speedup_of(const Comparison& comparison, const MachineResult& result);
 
 }  // namespace triptych::compare

@@ -84,7 +84,7 @@ std::vector<EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& 
                                          std::int64_t batch) {
   const auto images = static_cast<double>(batch);
   const double macs = step_macs(anatomy) / images;
-  const double scale = macs / reuse.macs;  // of what was looked at to one image
+  const double scale = macs / reuse.macs;  // factor from the sample to one image
   const double executed = reuse.executed_macs > 0 ? reuse.executed_macs * scale : macs;
   std::vector<EnergyPart> parts = {
       {"multiply", executed,

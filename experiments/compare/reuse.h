@@ -1,6 +1,6 @@
-// Operand reuse: how many words each level of a machine's memory hands up per multiply-add of the
-// convolutions and matrix products of a training step; and the energy that this and the rest of the
-// step take by one table (experiments/machines/energy.h).
+// Operand reuse: how many words each level of a machine's memory delivers per multiply-add of the
+// convolutions and matrix products of a training step. Also the energy of these and of the rest of
+// the step by one table (experiments/machines/energy.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace triptych::compare {
 
-/// Words go up from a level when it is read; "accesses" count both ways.
+/// Words go up from a level when it is read. "accesses" count both ways.
 struct LevelUse {
   std::string level;  ///< "L1", "shared memory", "unified buffer", "DRAM", ...
   double reads = 0;   ///< words: 4 bytes each, of the array's operands 2
   double bytes = 0;   ///< read and written
-  const machines::EnergyEvent* event = nullptr;  ///< of accesses of 8 bytes; nullptr: not priced
+  const machines::EnergyEvent* event = nullptr;  ///< of accesses of 8 bytes. nullptr: not priced
   TimeKind kind = TimeKind::Modelled;
   std::string how = {};  ///< "blocking", "counted by the emulator", "RTL counters" ...
 };
@@ -30,24 +30,24 @@ struct Reuse {
   double macs = 0;               ///< that the reads belong to
   double covers = 0;             ///< share of the step's multiply-adds that they are
   double images = 1;             ///< of the batch that was looked at
-  double executed_macs = 0;      ///< of them, those in the padding included; 0: not known
-  double lanes = 0;              ///< multiply-adds of one instruction; 0: none is fetched for them
+  double executed_macs = 0;      ///< of them, those in the padding included. 0: not known
+  double lanes = 0;              ///< multiply-adds of one instruction. 0: none is fetched for them
   bool half = false;             ///< operands of 16 bits are multiplied
 };
 
-/// Reuse on a CPU, by the blocking of the kernels that were chosen; nothing where none is modelled.
+/// Reuse on a CPU, by the blocking of the kernels that were chosen. Nothing where none is modelled.
 std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t batch);
-/// Reuse on a systolic array, by what it counted in the step.
+/// Reuse on a systolic array, from its counters in the step.
 std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,
                                     const training::ExecutionConfig& config);
-/// Reuse on a GPU, by what the emulator counts while it runs the multiply-adds of one image's step:
-/// those with the least work first, as many as take it about ten seconds. Nothing where the
-/// emulator is not in this build.
+/// Reuse on a GPU, from the emulator's counts while it runs the multiply-adds of one image's step:
+/// those with the least work first, for about ten seconds. Nothing where the emulator is not in
+/// this build.
 std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
                                   const training::ExecutionConfig& config);
 
-/// The energy of one image of the step (modelled): what the multiply-adds ask for, scaled up to all
-/// of them, and of the other nodes each operand once from the memory beside the chip.
+/// The energy of one image of the step (modelled): that of the sampled multiply-adds, scaled up to
+/// all of them, and for the other nodes each operand once from the memory outside the chip.
 std::vector<machines::EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& anatomy,
                                                    std::int64_t batch);
 

@@ -25,7 +25,7 @@ constexpr std::byte kUndefined{0xFF};  // a float of these is no number
                                     number, text, parameter.type, why));
 }
 
-/// The numbers of an array that a pointer like this leads to; nothing: no array here has them.
+/// The numbers of an array that a pointer like this leads to. Nothing: no array here has them.
 std::optional<DType> dtype_behind(const Parameter& parameter) {
   const auto bytes = parameter.element_bytes;
   switch (parameter.element) {
@@ -83,7 +83,7 @@ struct NewArray {
   std::string fill;  ///< behind "="
 };
 
-/// "f32:64x64=0"; nothing: the text has another form.
+/// "f32:64x64=0". Nothing: the text has another form.
 std::optional<NewArray> new_array_in(const std::string& text) {
   const auto colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;
@@ -135,7 +135,7 @@ Tensor filled(const NewArray& array, std::uint64_t seed, int number) {
   return from_doubles(array.spec, values);
 }
 
-/// "f32:64x64", of which nothing is known.
+/// "f32:64x64", with unknown content.
 bool is_new_and_undefined(const std::string& text) {
   return !text.ends_with(".npy") && text.find('=') == std::string::npos;
 }

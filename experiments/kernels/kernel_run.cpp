@@ -18,7 +18,7 @@ namespace {
 using cuda::plain::KernelEntry;
 using cuda::plain::KernelLibrary;
 
-/// Most of `__shared__` arrays whose sizes the source fixes: nvcc refuses more.
+/// Most of `__shared__` arrays with sizes fixed in the source: nvcc refuses more.
 constexpr std::size_t kMostFixedShared = 48 * 1024;
 
 const KernelEntry& find_kernel(const KernelLibrary& library, const std::string& name) {

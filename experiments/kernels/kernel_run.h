@@ -1,5 +1,5 @@
-// A student's kernel run on arrays: what its parameters are given, as text of a command line, and
-// what the emulator counted and found.
+// A student's kernel run on arrays: its arguments as text of a command line, and the counts and
+// findings of the emulator.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ namespace triptych::kernels {
 
 struct KernelRunRequest {
   std::string kernel;  ///< empty: the only one
-  /// One for each parameter: a file ("a.npy"), a new array ("f32:64x64", undefined; "f32:64x64=0",
-  /// "=random", "=count"), "null", or a number.
+  /// One for each parameter: a file ("a.npy"), a new array ("f32:64x64", undefined, or
+  /// "f32:64x64=0", "=random", "=count"), "null", or a number.
   std::vector<std::string> arguments;
   std::vector<std::string> constants;  ///< "mask=mask.npy": values of __constant__ variables
   std::vector<std::int64_t> grid = {1}, block = {1};  ///< up to three numbers each

@@ -95,12 +95,12 @@ namespace fs = std::filesystem;
 using cuda::plain::ObjectFile;
 using Words = std::vector<std::string>;
 
-/// Headers that CUDA programs include for what is there without them here.
+/// Headers that CUDA programs include for declarations that are always available here.
 constexpr const char* kEmptyHeaders[] = {"cuda_runtime.h", "cuda_runtime_api.h",
                                          "cuda.h",         "device_launch_parameters.h",
                                          "vector_types.h", "sm_35_intrinsics.h"};
 
-/// Headers of what is not there.
+/// Headers of libraries that are not available.
 constexpr std::pair<const char*, const char*> kMissingHeaders[] = {
     {"cuda_fp16.h", "half precision"},
     {"cuda_bf16.h", "bfloat16"},
@@ -166,7 +166,7 @@ class Build {
     }
   }
 
-  /// Compiles what the library calls, beside the rest.
+  /// Compiles the functions that the library calls, in parallel to the rest.
   void compile_callbacks() const {
     Words command = common();
     for (const char* word : {"-O2", "-w", "-c"}) command.emplace_back(word);
@@ -174,7 +174,7 @@ class Build {
     run(command, "callbacks", "the run-time part of kernels");
   }
 
-  /// Names of the kernels; leaves the compiler's warnings in its log.
+  /// Names of the kernels. Leaves the compiler's warnings in its log.
   Words find_kernels() const {
     Words command = student();
     for (const char* word : {"-O0", "-Wall", "-c"}) command.emplace_back(word);
@@ -213,7 +213,7 @@ class Build {
   }
 
   /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
-  /// of a type; that of misaligned ones does, in the data of its messages.
+  /// of a type. That of misaligned ones does, in the data of its messages.
   std::string alignments() const {
     const ObjectFile kernels(object("kernels"));
     const bool copies_types = std::ranges::any_of(kernels.symbols(), [](const auto& symbol) {
@@ -320,7 +320,7 @@ class Build {
   fs::path folder_;
 };
 
-/// The kernels that stand in the file, and the instances that were asked for besides.
+/// The kernels in the file, and the additional instances.
 Words with_instances(Words kernels, const KernelSource& source) {
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (std::count(kernels.begin(), kernels.end(), kernels[i]) > 1) {

@@ -11,9 +11,9 @@ namespace triptych::kernels {
 
 struct KernelSource {
   std::filesystem::path file;
-  /// Instances of templates beside the kernels that the file itself has: "tiled<16>".
+  /// Instances of templates in addition to the kernels in the file itself: "tiled<16>".
   std::vector<std::string> instances;
-  /// False: a * b + c is rounded twice, as nvcc -fmad=false has it.
+  /// False: a * b + c is rounded after each operation, as with nvcc -fmad=false.
   bool contract = true;
   std::vector<std::string> options;  ///< further ones of the compiler: "-DTILE=32", "-Iinclude"
 };

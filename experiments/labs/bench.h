@@ -27,7 +27,7 @@ class Bench {
  public:
   Bench();
 
-  /// Writes a file of the commands' folder; `name` may have folders in it.
+  /// Writes a file of the commands' folder. `name` may have folders in it.
   void put(const std::string& name, std::string_view content);
   void put(const std::string& name, const Tensor& tensor);  ///< as .npy
   /// Takes a file away, if it is there.
@@ -55,7 +55,7 @@ class Bench {
   std::filesystem::path folder_;
 };
 
-/// The lines of a text that say most: the first of an error and what follows, or all; at most
+/// The lines of a text that say most: the first of an error and what follows, or all. At most
 /// `count`. `hidden` (the bench's folder) is taken out.
 std::string first_lines(const std::string& text, std::size_t count, const std::string& hidden);
 

@@ -25,7 +25,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// A `send` line, taken apart; formulas as they were written.
+/// A `send` line, taken apart. Formulas as they were written.
 struct SendLine {
   int line = 0;
   std::string_view chunk, to, condition;
@@ -38,7 +38,7 @@ struct Phase {
   std::vector<SendLine> sends;
 };
 
-/// Text that lies behind `word` in `text`, which is cut off before it; nothing without the word.
+/// Text that lies behind `word` in `text`, which is cut off before it. Nothing without the word.
 std::optional<std::string_view> cut_behind(std::string_view& text, std::string_view word) {
   const auto at = text.find(word);
   if (at == std::string_view::npos) return std::nullopt;
@@ -160,7 +160,7 @@ void add_step(parallel::ScheduleBuilder& builder, const ChunkStep& step, int ran
 /// A rank's contribution to a chunk.
 struct Contribution {
   int times = 0;             ///< that it is in there
-  std::size_t replaced = 0;  ///< the last step that took it out, from 1; 0: none did
+  std::size_t replaced = 0;  ///< the last step that took it out, from 1. 0: none did
 };
 /// [rank][chunk][contributor].
 using Contributions = std::vector<std::vector<std::vector<Contribution>>>;

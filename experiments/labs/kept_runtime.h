@@ -1,5 +1,5 @@
 // Verilator's run time, half of what `triptych machine build` compiles. It lies, sealed and under a
-// name that says what it comes from, in the user's cache; a bench has a cache of its own.
+// name that says what it comes from, in the user's cache. A bench has a cache of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ class KeptRuntime {
  public:
   /// Lends the bench what the user has. What cannot be copied is compiled there again.
   explicit KeptRuntime(Bench& bench);
-  /// Keeps for the user what the bench has compiled; no student's code may have run there.
+  /// Keeps for the user what the bench has compiled. No student's code may have run there.
   void keep() const;
   /// Keeps a machine's library that the bench has built under another name, in the place of an
   /// older one, and removes the log of an earlier failure. `seal` completes the file at this path.

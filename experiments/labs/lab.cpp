@@ -207,7 +207,7 @@ Json asked_predictions(const Lab& lab) {
   return Json::parse(lab_text(path)).at("predictions");
 }
 
-/// The form that a prediction should have had; empty: it has it.
+/// The form that a prediction should have had. Empty: it has it.
 std::string unfit(const Lab& lab, const std::string& name, const Json& answer) {
   if (std::ranges::find(lab.yes_or_no, name) == lab.yes_or_no.end())
     return answer.is_number() ? "" : "give a number, without quotation marks";

@@ -34,12 +34,12 @@ struct Explanation {
 
 struct Lab {
   int number = 0;
-  int version = 1;  ///< of the handout; grows when it changes what is asked
+  int version = 1;  ///< of the handout. Grows when it changes what is asked
   std::string_view slug, title, question;
   /// Tries the submission on the bench and adds the exact items.
   void (*grade)(const Submission& submission, Bench& bench, Report& report) = nullptr;
   std::vector<Prediction> (*predictions)(Bench& bench) = nullptr;
-  std::span<const std::string_view> yes_or_no;  ///< predictions that are; all others are numbers
+  std::span<const std::string_view> yes_or_no;  ///< predictions that are. All others are numbers
   std::span<const Explanation> explanations;
 };
 
@@ -52,7 +52,7 @@ const Lab& find_lab(int number);
 std::string answer_key(int number, std::string_view id, std::string_view answer);
 
 enum class HandoutForm { Text, Notebook };
-/// Copies the lab's handout to `folder`, which must not be there or be empty; as a notebook it has
+/// Copies the lab's handout to `folder`, which must not be there or be empty. As a notebook it has
 /// kNotebookFile beside the text. Throws InvalidArgument.
 void start(const Lab& lab, const std::filesystem::path& folder,
            HandoutForm form = HandoutForm::Text);

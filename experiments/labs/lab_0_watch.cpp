@@ -30,7 +30,7 @@ struct Product {
   }
 };
 
-/// A multiply-add of one cell; `cycle` counts from the first of all.
+/// A multiply-add of one cell. `cycle` counts from the first of all.
 struct Step {
   int cycle = 0, row = 0, column = 0, m = 0;
   double activation = 0, weight = 0, sum = 0;

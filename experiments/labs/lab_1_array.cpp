@@ -1,5 +1,5 @@
 // Lab 1: a student's array in SystemVerilog, between memories that count. Its log says when which
-// row was read and which result came; everything is judged from that.
+// row was read and which result came. Everything is judged from that.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -160,7 +160,7 @@ int mistaken(const Product& product, int m, int c, const X& x, const W& w, bool 
   return sum;
 }
 
-/// The mistake of which column `c` has the values, as words that follow them; empty: none that is
+/// The mistake of which column `c` has the values, as words that follow them. Empty: none that is
 /// known.
 std::string likely_cause(const Product& product, const Log& log, int c) {
   using Value = std::function<int(int m)>;
@@ -244,7 +244,7 @@ std::string too_slow(const Product& product, const Log& log, int allowed, const 
                      product.said(), log.cycles() - 1, log.cycles(), formula, allowed);
 }
 
-/// The first problem of any product; one that is not complete is a problem.
+/// The first problem of any product. One that is not complete is a problem.
 template <class Judge>
 std::string first_problem(const std::vector<Product>& cases, const std::vector<Log>& logs,
                           const Judge& judge) {

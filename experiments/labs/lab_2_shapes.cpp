@@ -130,7 +130,7 @@ std::string batch_problem(const Sheet& sheet, Bench& bench) {
 
 constexpr std::int64_t kCells = 256, kBudget = 18'100;
 
-/// The first reason for which `machine` is not the shipped one with other sides; empty: it is.
+/// The first reason for which `machine` is not the shipped one with other sides. Empty: it is.
 std::string sides_problem(const Json& machine, const Json& shipped) {
   for (const auto& [key, value] : shipped.items()) {
     if (key == "name" || key == "rows" || key == "columns") continue;

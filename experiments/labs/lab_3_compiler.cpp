@@ -1,5 +1,5 @@
 // Lab 3: a product that is larger than the array, as a program written by hand. The program runs on
-// the twin; the values that come back are compared with chains of multiply-adds computed here.
+// the twin. The values that come back are compared with chains of multiply-adds computed here.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -78,7 +78,7 @@ Matrices hidden(std::uint64_t seed) {
 
 /// A run of the program.
 struct Run {
-  std::string problem;  ///< why there is no result; empty: there is one
+  std::string problem;  ///< why there is no result. Empty: there is one
   std::map<std::string, double> counters;
   Tensor y;
 };
@@ -101,7 +101,7 @@ Run run(const Submission& submission, Bench& bench, const Matrices& given) {
   return run;
 }
 
-/// Words about the first element that is wrong; for a y with fewer columns, too, so that half of
+/// Words about the first element that is wrong. For a y with fewer columns, too, so that half of
 /// the program can be tried.
 std::string wrong_bits(const Run& run, const Matrices& given, const char* which) {
   if (!run.problem.empty()) return run.problem;
@@ -127,7 +127,7 @@ std::string wrong_bits(const Run& run, const Matrices& given, const char* which)
                      kColumns);
 }
 
-/// Why the program does not write all of y; empty: it does.
+/// Why the program does not write all of y. Empty: it does.
 std::string incomplete(const Run& run, const Matrices& given) {
   if (!run.problem.empty() || run.y.spec() == given.y.spec()) return run.problem;
   return fmt::format("y should be {}, and is {}", to_string(given.y.spec()),

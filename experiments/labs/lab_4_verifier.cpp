@@ -1,5 +1,5 @@
 // Lab 4: tests that a student writes for the array's RTL. Each is a program with its numbers and
-// what is expected to come out; it runs on the RTL as it is, where it must pass, and on copies with
+// what is expected to come out. It runs on the RTL as it is, where it must pass, and on copies with
 // a fault, of which some are shown and some are hidden.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Lab 5: a cell that is cut into stages. Its clock is the longest way between registers in gates of
-// two inputs, as Yosys counts it; its cycles are those of a product on a 4 x 4 array.
+// two inputs, as Yosys counts it. Its cycles are those of a product on a 4 x 4 array.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ std::string memory_text(const std::vector<Number>& numbers, std::uint32_t mask) 
   return text;
 }
 
-/// The stages that latency.txt states; 0: it states none.
+/// The stages that latency.txt states. 0: it states none.
 int latency_of(const Submission& submission) {
   if (!submission.has("latency.txt")) return 0;
   int latency = 0;

@@ -31,7 +31,7 @@ struct Launch {
   double tolerance = 1e-4;
 };
 
-/// The first element that is further than allowed from what it should be, in words; empty: none.
+/// The first element that is further than allowed from what it should be, in words. Empty: none.
 std::string first_difference(const Tensor& got, const Launch& launch) {
   const auto values = to_doubles(got);
   if (values.size() != launch.expected.size())
@@ -49,7 +49,7 @@ std::string first_difference(const Tensor& got, const Launch& launch) {
   return {};
 }
 
-/// Counts of the emulator; a problem ends all counting.
+/// Counts of the emulator. A problem ends all counting.
 struct Counted {
   std::string problem;
   double blocks = 0, load_requests = 0, load_sectors = 0, store_requests = 0, store_sectors = 0,
@@ -162,7 +162,7 @@ std::vector<float> convolve(const ConvShape& shape, const std::vector<float>& x,
   return y;
 }
 
-/// Writes the arrays of a convolution to the bench; returns the launch of `kernel`.
+/// Writes the arrays of a convolution to the bench. Returns the launch of `kernel`.
 Launch conv_launch(const ConvShape& shape, const std::string& name, Bench& bench,
                    RandomStream& random) {
   const auto [c, k, h, w] = shape;
@@ -191,7 +191,7 @@ Launch of_kernel(Launch launch, const std::string& kernel, const ConvShape& shap
   return launch;
 }
 
-/// Empty when a is at most b; else what is counted, in words.
+/// Empty when a is at most b. Else what is counted, in words.
 std::string too_many(double a, double b, const std::string& what) {
   return a <= b ? std::string()
                 : fmt::format("{:.0f} {}, and at most {:.0f} are asked for", a, what, b);

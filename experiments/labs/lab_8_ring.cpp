@@ -86,7 +86,7 @@ Answer try_sums(const Submission& submission, const std::string& file,
   return answer;
 }
 
-/// The words of `find` for the first N of which it has some; nothing where sums are wrong.
+/// The words of `find` for the first N of which it has some. Nothing where sums are wrong.
 std::string first_problem(
     const Answer& answer, const std::vector<int>& sizes,
     const std::function<std::string(const std::vector<ChunkStep>&, int)>& find) {

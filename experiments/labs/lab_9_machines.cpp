@@ -65,7 +65,7 @@ void grade_bits(const Sheet& sheet, Bench& bench, Report& report) {
   constexpr const char* hint = "copy the twelve digits that step 2 prints under weights";
   report.exact("weights_cpu", 4, sheet.problem_of_value("weights_cpu", weights(0), hint));
   report.exact("weights_systolic", 4, sheet.problem_of_value("weights_systolic", weights(1), hint));
-  // The emulation takes too long for a check; its bits are the CPU's, which other tests hold.
+  // The emulation takes too long for a check. Its bits are the CPU's, which other tests hold.
   report.exact("weights_cuda_emulated", 4,
                sheet.problem_of_value("weights_cuda_emulated", weights(0), hint));
 }

@@ -40,9 +40,9 @@ struct Report {
   std::string printed;              ///< first lines of what the student's own code printed
   bool interrupted = false;         ///< a signal stopped the check
 
-  /// Adds an item; what it says becomes valid UTF-8 of a length that a person can read.
+  /// Adds an item. What it says becomes valid UTF-8 of a length that a person can read.
   void add(Item item);
-  /// All points when `problem` is empty; else none, and it is said.
+  /// All points when `problem` is empty. Else none, and it is said.
   void exact(const std::string& id, int points, const std::string& problem);
   /// One item without points in the place of those of `kind` that are missing to `points`.
   void not_graded(Kind kind, int points, const std::string& why);
@@ -52,7 +52,7 @@ struct Report {
   int earned(Kind kind) const;
 };
 
-/// The report as autograders read it (Gradescope's results.json); `title` stands above it.
+/// The report as autograders read it (Gradescope's results.json). `title` stands above it.
 Json autograder_json(const Report& report, const std::string& title);
 
 }  // namespace triptych::labs

@@ -11,7 +11,7 @@
 namespace triptych::labs {
 
 struct RtlRun {
-  std::string problem;  ///< why it did not come to its end, in the tools' words; empty: it did
+  std::string problem;  ///< why it did not come to its end, in the tools' words. Empty: it did
   std::string printed;  ///< first lines of what its $display wrote
 };
 

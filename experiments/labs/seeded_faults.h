@@ -22,11 +22,11 @@ struct SeededFault {
   Place place = Place::Arithmetic;
   bool shown = false;  ///< in the handout
   std::string_view module;
-  std::string_view right, wrong;  ///< expressions; the right one stands once in the module
+  std::string_view right, wrong;  ///< expressions. The right one stands once in the module
   std::string_view words;         ///< that say what is wrong
 };
 
-/// All faults; the number of one is its place in this list, from 1 on. 0: none.
+/// All faults. The number of one is its place in this list, from 1 on. 0: none.
 std::span<const SeededFault> seeded_faults();
 
 /// Names of the modules that have faults, each once.

@@ -23,7 +23,7 @@ class Sheet {
   Sheet(const Submission& submission, std::string file);
 
   /// The problem of the formula of that name: empty when it gives every sample's value, within a
-  /// relative `tolerance`; else what it is, in words, and `hint`.
+  /// relative `tolerance`. Else what it is, in words, and `hint`.
   std::string problem_of_formula(const std::string& name, const std::vector<Sample>& samples,
                                  const std::string& hint, double tolerance = 1e-9) const;
   /// The same of a number or word, which must be `expected`.
@@ -33,7 +33,7 @@ class Sheet {
   bool read_whole(const std::string& name, std::int64_t& value, std::string& problem) const;
 
  private:
-  /// Why there is nothing of that name; empty: there is.
+  /// Why there is nothing of that name. Empty: there is.
   std::string missing(const std::string& name) const;
 
   std::string file_, broken_;

@@ -165,7 +165,7 @@ bool Submission::can_still_predict() const {
   return !state_.contains("predictions_sha256") && !state_.contains("results_seen");
 }
 
-/// ": ..." about the first that differs from what was committed; nothing where none is known to.
+/// ": ..." about the first that differs from what was committed. Nothing where none is known to.
 std::string Submission::changed_prediction() const {
   const auto committed = state_.value("predictions", Json());
   if (!committed.is_object()) return {};

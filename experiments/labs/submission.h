@@ -1,7 +1,7 @@
 // The folder of a student: what was handed out, with what the student has made of it.
-//   answers.json     {"predictions": {name: value}, "explanations": {name: value}}; null: none yet
-//   .lab.json        which lab and version it is; when which predictions were committed, and their
-//                    hash, which decides; when a check first showed what they are about
+//   answers.json {"predictions": {name: value}, "explanations": {name: value}}. Null: none yet
+//   .lab.json which lab and version it is. When which predictions were committed, and their
+//                    hash, which decides. When a check first showed what they are about
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,20 +31,20 @@ class Submission {
   std::string text(const std::string& name) const;
   /// True when it is there. Throws IoError for links.
   bool has(const std::string& name) const;
-  /// Why answers.json cannot be read; empty: it can.
+  /// Why answers.json cannot be read. Empty: it can.
   const std::string& answers_problem() const { return answers_problem_; }
   /// null: not answered.
   Json prediction(const std::string& name) const;
   Json explanation(const std::string& name) const;
 
-  /// The reason for which predictions do not count; empty: they do.
+  /// The reason for which predictions do not count. Empty: they do.
   std::string why_predictions_do_not_count() const;
   /// True while none are committed, and no check has shown what they are about: the next one does.
   bool can_still_predict() const;
   /// Commits the predictions as they are now (labs::predict looks at them first). Throws
   /// InvalidArgument when a check has shown what they are about.
   void commit_predictions();
-  /// Keeps in the folder that a check has shown what the predictions are about; nothing where they
+  /// Keeps in the folder that a check has shown what the predictions are about. Nothing where they
   /// were committed before, or the folder cannot be written. Throws as write_own_file() does.
   void note_that_results_were_seen();
 

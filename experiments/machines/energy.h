@@ -1,5 +1,5 @@
-// Energy by one table of published figures, the same for every machine: what an operation and an
-// access to a memory cost in one process, times how often they happen. It compares organisations,
+// Energy by one table of published figures, the same for every machine: the cost of an operation
+// and of an access to a memory in one process, times the number of them. It compares organisations,
 // not chips: no machine that is compared is built in that process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,7 @@ struct EnergyEvent {
 /// "Horowitz, ISSCC 2014, 45 nm".
 std::string_view energy_table_name();
 std::span<const EnergyEvent> energy_table();
-/// The line of that name; throws InvalidArgument with the names that exist.
+/// The line of that name. Throws InvalidArgument with the names that exist.
 const EnergyEvent& energy_of(std::string_view name);
 
 /// Bytes that one access to a memory of the table moves.
@@ -30,7 +30,7 @@ inline constexpr double kEnergyAccessBytes = 8;
 /// The line for accesses to a memory on the chip of that capacity in bytes: the table's nearest
 /// size, by ratio.
 const EnergyEvent& sram_of(double capacity);
-/// An access to the memory beside the chip.
+/// An access to the memory outside the chip.
 const EnergyEvent& dram();
 
 /// A share of the energy of some work.

@@ -96,7 +96,7 @@ TimeKind kind_of(const Field& field) {
   field.refuse("must be measured, simulated, modelled or recorded");
 }
 
-/// `least`: what the value must be at least; 0 alone is allowed for a latency.
+/// `least`: the lower limit of the value. 0 alone is allowed for a latency.
 Figure figure_of(const Field& field, const char* unit, bool may_be_zero = false) {
   field.object({"value", "unit", "kind", "source", "factors"});
   Figure figure;

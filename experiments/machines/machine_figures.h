@@ -1,5 +1,5 @@
 // A machine as figures: peaks, bandwidths, latencies, each with its kind and its source. Read from
-// and written to device files (experiments/machines/devices/*.json); `triptych calibrate` makes
+// and written to device files (experiments/machines/devices/*.json). `triptych calibrate` makes
 // one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,8 @@ struct Figure {
   double value = 0;  ///< FLOP/s, bytes/s, seconds, bytes or watts: SI without prefix
   TimeKind kind = TimeKind::Recorded;
   std::string source;  ///< the command that measured it, or a publication and where in it
-  /// Whose product it is, within 2 % (checked); empty: none stated. "132 units, 128 lanes, 2, Hz"
+  /// The factors of this product, within 2 % (checked). Empty: none stated. "132 units, 128 lanes,
+  /// 2, Hz"
   std::vector<double> factors = {};
 };
 
@@ -40,7 +41,7 @@ struct Link {
 
 /// Efficiency of a kernel at work of one size and intensity.
 struct Efficiency {
-  double bound_s = 0;         ///< what the roofline gives the work
+  double bound_s = 0;         ///< the roofline's time for the work
   double flops_per_byte = 0;  ///< of the work: few where weights are many and pixels few
   double fraction = 0;  ///< of the bound that was reached: above 1 where it saves multiplications
 };
@@ -60,19 +61,20 @@ struct MachineFigures {
   std::string description;              ///< "NVIDIA H200 SXM"
   std::string kind;                     ///< "cpu", "gpu" or "array"
   std::map<std::string, Figure> peaks;  ///< FLOP/s by format: "f32", "tf32", "bf16", "int8"
-  std::vector<MemoryLevel> levels;      ///< the nearest first; the last is the main memory
+  std::vector<MemoryLevel> levels;      ///< the nearest first. The last is the main memory
   std::optional<Figure> launch;         ///< seconds that starting one kernel takes
-  std::map<std::string, Link> links;    ///< by what they lead to: "host", "rank"
+  std::map<std::string, Link> links;    ///< by destination: "host", "rank"
   std::optional<Figure> power;          ///< watts of the whole board or package under load
   std::vector<EfficiencyTable> efficiencies = {};  ///< of a machine that was measured
 
-  /// The better of copy and triad of the main memory; 0: not known.
+  /// The better of copy and triad of the main memory. 0: not known.
   double memory_bytes_per_s() const;
 };
 
-/// Throws InvalidArgument naming file, field and what it must be; IoError where it cannot be read.
+/// Throws InvalidArgument with the file, the field and its requirement. IoError where it cannot be
+/// read.
 MachineFigures load_figures(const std::filesystem::path& file);
-/// The same from text; `origin` names it in messages.
+/// The same from text. `origin` names it in messages.
 MachineFigures parse_figures(std::string_view json, const std::string& origin);
 std::string to_json(const MachineFigures& figures);
 

@@ -12,13 +12,13 @@
 namespace triptych::machines {
 namespace {
 
-/// The better of copy and triad; 0: neither is known.
+/// The better of copy and triad. 0: neither is known.
 double rate_of(const MemoryLevel& level) {
   return std::max(level.copy ? level.copy->value : 0, level.triad ? level.triad->value : 0);
 }
 
-/// True when it keeps what one kernel left for the next by itself. A GPU's shared memory and an
-/// array's buffer do not.
+/// True when it stores the previous kernel's output for the next by itself. A GPU's shared memory
+/// and an array's buffer do not.
 bool is_cache(const MemoryLevel& level) { return level.name.starts_with('L'); }
 
 void require_positive(double value, const char* what) {
@@ -38,7 +38,7 @@ Cost cost_of(const Graph& graph, const Node& node) {
 }
 
 double interpolate(const std::vector<Efficiency>& points, double bound_s, double flops_per_byte) {
-  // Nodes that compute nothing are told apart from those that compute little by size alone.
+  // Only size distinguishes nodes without computation from those with little.
   constexpr double least_intensity = 1e-3, nearest = 1e-3;
   const auto octaves = [](double a, double b) { return std::log2(a / b); };
   double sum = 0, weights = 0;

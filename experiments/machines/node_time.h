@@ -1,5 +1,5 @@
-// Times of the nodes of a plan on a machine that is known by its figures: the roofline
-// (Williams, Waterman and Patterson, CACM 52(4), 2009) over what kernels reach of it.
+// Times of the nodes of a plan on a machine known by its figures: the roofline (Williams, Waterman
+// and Patterson, CACM 52(4), 2009) and the fraction of it that kernels reach.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,15 +13,15 @@ namespace triptych::machines {
 
 /// Assumptions about a machine where its figures say nothing. All of them are knobs.
 struct Assumptions {
-  std::string format = "f32";     ///< whose peak products and convolutions have
+  std::string format = "f32";     ///< the peak of products and convolutions
   double product_fraction = 0.6;  ///< of the roofline that products and convolutions reach
   double other_fraction = 0.75;   ///< likewise all other operators
-  double launch_s = 8e-6;         ///< of a kernel on a GPU; the others start theirs for nothing
+  double launch_s = 8e-6;         ///< of a kernel on a GPU. The others start theirs for nothing
   int ranks = 1;                  ///< that share the machine: each has so many-th part of its rates
-  int busy = 0;                   ///< of them at work at once; 0: all
+  int busy = 0;                   ///< of them at work at once. 0: all
 };
 
-/// The format in which products of a contract are computed, as peaks are named.
+/// The format of a contract's products, in the spelling of the peaks.
 std::string_view format_of(Contract contract);
 
 class NodeTimes {
@@ -34,11 +34,11 @@ class NodeTimes {
   /// being that of the nearest cache that holds them, else the main memory's. FLOP are counted
   /// directly: a kernel that saves multiplications may be faster.
   double bound(const Cost& cost) const;
-  /// launch + bound / what kernels of that operator reach. A kernel that is not in the machine's
-  /// table has the fraction of the operator's others, and those of no measured operator the assumed
-  /// one.
+  /// launch + bound / fraction that kernels of that operator reach. A kernel that is not in the
+  /// machine's table has the fraction of the operator's others, and those of no measured operator
+  /// the assumed one.
   Duration time(const Op& op, std::string_view kernel, const Cost& cost) const;
-  /// Time of one step; 0 where it runs nothing.
+  /// Time of one step. 0 where it runs nothing.
   Duration time(const Plan& plan, const Step& step) const;
   /// The sum over all steps: they run one after another.
   Duration time(const Plan& plan) const;
@@ -47,7 +47,8 @@ class NodeTimes {
   const Assumptions& assumptions() const { return assumptions_; }
 
  private:
-  /// For so many ranks of which so many work, else the first that was measured; nullptr: none was.
+  /// For this number of ranks and of working ranks, otherwise the first measurement. nullptr: there
+  /// is none.
   const EfficiencyTable* table() const;
   double fraction(const Op& op, std::string_view kernel, const Cost& cost) const;
 

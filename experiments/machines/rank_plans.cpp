@@ -9,7 +9,7 @@
 namespace triptych::machines {
 namespace {
 
-/// After so many, what the ranks do beside each other is what it was taken to be.
+/// After this many, the assumed concurrency of the ranks is the actual one.
 constexpr int kRounds = 3;
 
 }  // namespace

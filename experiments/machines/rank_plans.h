@@ -1,4 +1,4 @@
-// A training step's plan on every rank, made but never run, and what it would take.
+// A training step's plan on every rank, made but never run, and its estimated time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ namespace triptych::machines {
 class RankPlans {
  public:
   /// All ranks' plans on the devices of `machine`, which must outlive them, with the strategy of
-  /// its configuration. Of a pipeline `config.node_seconds` balance the cut; empty: its work.
+  /// its configuration. In a pipeline, `config.node_seconds` balances the cut. Empty: its work.
   /// Throws InvalidArgument for a batch that cannot be shared.
   RankPlans(const training::DeviceSet& machine, const training::TrainerConfig& config,
             const training::ParallelConfig& parallel);
@@ -29,10 +29,9 @@ class RankPlans {
   std::int64_t bytes_sent() const;
   const parallel::Mesh& mesh() const { return mesh_; }
 
-  /// Time of a step when each node takes what `times` says of it. Mesh and overlap of `cluster`
-  /// are set to the plans'. With `alone`, which says what nodes take while the other ranks wait,
-  /// each rank's nodes take a mixture: by the part of its work during which others are at work,
-  /// too.
+  /// Time of a step with the node times of `times`. Mesh and overlap of `cluster` are set to the
+  /// plans'. With `alone`, the node times while the other ranks wait, each rank's nodes take a
+  /// mixture, weighted by the part of its work during which others also work.
   parallel::StepPrice price(const NodeTimes& times, parallel::Cluster cluster,
                             const NodeTimes* alone = nullptr) const;
 
@@ -52,8 +51,8 @@ class RankPlans {
 /// The part of each rank's computation during which another computes, too.
 std::vector<double> shared_parts(const std::vector<parallel::RankTimeline>& lines);
 
-/// Modelled seconds of each node of a training step with that batch on one machine, by name: what
-/// training::measure_nodes measures.
+/// Modelled seconds of each node of a training step with that batch on one machine, by name: a
+/// model of training::measure_nodes.
 std::map<std::string, double> model_nodes(const training::DeviceSet& machine,
                                           const training::TrainerConfig& config, std::int64_t batch,
                                           const NodeTimes& times);

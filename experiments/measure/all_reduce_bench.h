@@ -28,7 +28,7 @@ struct AllReduceRow {
 };
 
 /// Time of f32 sums, called by every rank of the group, which all get the same result. With
-/// `repeats` 0 it goes on for about half a second, at least 7 samples.
+/// `repeats` 0 it continues for about half a second, at least 7 samples.
 AllReduceRow time_all_reduce(parallel::Communicator& communicator, parallel::Algorithm algorithm,
                              std::int64_t bytes, int repeats);
 
@@ -43,8 +43,7 @@ struct AlphaBeta {
 AlphaBeta fit_alpha_beta(std::span<const AllReduceRow> rows);
 
 /// Bytes that one thread and then all of `threads` at once move by a[i] += b[i] on arrays of that
-/// many bytes, per second: two reads and a write of each element. What all-reduces are held
-/// against.
+/// many bytes, per second: two reads and a write of each element. The baseline of all-reduces.
 double add_stream_bytes_per_s(int threads, std::int64_t bytes);
 
 }  // namespace triptych::measure

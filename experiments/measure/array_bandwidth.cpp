@@ -35,7 +35,7 @@ mmu::Program preamble(const mmu::MachineConfig& machine, const Sizes& sizes) {
           mmu::encode(mmu::WeightLoad{0, sizes.result_bytes, machine.rows, sizes.columns})};
 }
 
-/// Number `chunk` of a program; its operands lie in half chunk % 2 of the memories.
+/// Number `chunk` of a program. Its operands lie in half chunk % 2 of the memories.
 mmu::Matmul stream_of(const Sizes& sizes, int chunk) {
   const auto begin = static_cast<std::uint32_t>(chunk % 2) * sizes.positions;
   mmu::Matmul matmul;

@@ -18,11 +18,11 @@ struct StreamProgram {
   double dram_bytes = 0;  ///< of operands and results
 };
 
-/// Copies within the chip: the buffer's positions stream past a unit matrix into the accumulators;
-/// a triad adds them, times a factor, to what the accumulators hold.
+/// Copies within the chip: the buffer's positions stream past a unit matrix into the accumulators.
+/// A triad adds them, times a factor, to the content of the accumulators.
 StreamProgram on_chip_program(const mmu::MachineConfig& machine, bool triad, int chunks);
 
-/// Copies from DRAM to DRAM: load, unit matrix, store in the format of the elements; a triad's
+/// Copies from DRAM to DRAM: load, unit matrix, store in the format of the elements. A triad's
 /// store adds a second operand that it reads.
 StreamProgram dram_program(const mmu::MachineConfig& machine, bool triad, int chunks);
 

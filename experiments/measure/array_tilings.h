@@ -19,15 +19,15 @@ struct ArrayTiling {
   std::optional<std::uint64_t> cycles;
 };
 
-/// One entry for every node that runs on an array, in order of the plan; cycles where `counts`,
+/// One entry for every node that runs on an array, in order of the plan. Cycles where `counts`,
 /// which takes seconds where a small array has a large network.
 std::vector<ArrayTiling> array_tilings(const Plan& plan, bool counts);
 
-/// The entries of one plan as JSON, by node; those of the planner's own choice beside them where
+/// The entries of one plan as JSON, by node. Those of the planner's own choice next to them if
 /// `planned` has any, in the same order.
 page::Json tilings_json(const std::vector<ArrayTiling>& tilings,
                         const std::vector<ArrayTiling>& planned);
-/// The same as a table; nothing without entries.
+/// The same as a table. Nothing without entries.
 void print_tilings(const std::vector<ArrayTiling>& tilings,
                    const std::vector<ArrayTiling>& planned);
 

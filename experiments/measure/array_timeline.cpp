@@ -28,7 +28,7 @@ class Placement {
         device_free_(plan.devices.size()),
         node_end_(plan.graph.nodes().size()) {}
 
-  /// In the order of the plan; `node`: of the array, else of its host.
+  /// In the order of the plan. `node`: of the array, otherwise of its host.
   Placed add(const StepProfile& step, const ArrayNode* node) {
     std::uint64_t begin = 0;
     for (const ValueId input : plan_.graph.node(step.node).inputs) {

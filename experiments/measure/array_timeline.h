@@ -11,9 +11,9 @@
 namespace triptych::measure {
 
 /// JSON of core/runtime/trace.h. A step begins when its device is free and its producers have
-/// ended; a node of the array takes its cycles, one of the host the cycles that the array's clock
+/// ended. A node of the array takes its cycles, one of the host the cycles that the array's clock
 /// makes in the time that was measured, rounded up. Below the array's nodes lie lanes of its units,
-/// of its issues and of its stalls; a unit whose instructions overlap has further ones ("compute
+/// of its issues and of its stalls. A unit with overlapping instructions has further ones ("compute
 /// 2"). With `chosen` that node alone, from cycle 0 on.
 std::string array_timeline(const Plan& plan, const std::vector<StepProfile>& profile,
                            const std::vector<ArrayNode>& nodes, const ArrayNode* chosen,

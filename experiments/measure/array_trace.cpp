@@ -14,7 +14,7 @@
 namespace triptych::measure {
 namespace {
 
-/// Their union; sorts.
+/// Their union. Sorts.
 std::vector<Interval> merged(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::vector<Interval> result;
@@ -88,7 +88,7 @@ mmu::RunOptions ArrayWatcher::starts(const mmu::Program&) {
 
 void ArrayWatcher::ended(const mmu::Program&, const mmu::RunReport& report) {
   auto& node = nodes_.at(next_++);
-  // The causes of single cycles are the twin's; they are right as far as the counters agree.
+  // The causes of single cycles are the twin's. They are right as far as the counters agree.
   if (report.counters.stall_cycles != node.report.counters.stall_cycles) {
     throw std::runtime_error("[mmu] the machine's stalls are not those that the twin foresees");
   }

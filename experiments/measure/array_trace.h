@@ -13,8 +13,8 @@
 
 namespace triptych::measure {
 
-/// One node's program. Cycles inside of it count from 0; `begin` is its first cycle of the run,
-/// whose programs follow one after the other.
+/// One node's program. Cycles inside of it count from 0. `begin` is its first cycle of the run, in
+/// which programs follow one after the other.
 struct ArrayNode {
   std::string name;
   std::size_t step = 0;  ///< of the plan
@@ -39,7 +39,7 @@ struct CycleWindow {
 /// Multiply-adds of one program as JSON (docs/reference/json.md, "Per PE"), those of a window.
 class PeRecorder {
  public:
-  /// A window holds no more multiply-adds than this; throws InvalidArgument.
+  /// A window holds no more multiply-adds than this, or it throws InvalidArgument.
   static constexpr std::size_t kMostSteps = 2'000'000;
 
   explicit PeRecorder(CycleWindow window);
@@ -54,13 +54,13 @@ class PeRecorder {
   std::vector<mmu::PeStep> steps_;
 };
 
-/// Puts what a run really took into `nodes`, and asks for the waves of one of them.
+/// Puts the actual times of a run into `nodes`, and requests the waves of one of them.
 class ArrayWatcher : public mmu::Watcher {
  public:
   explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
-  /// The FST file goes to `path`; its save file calls it `name`.
+  /// The FST file goes to `path`. Its save file calls it `name`.
   void want_waves(const ArrayNode& node, std::string path, std::string name, CycleWindow window);
-  /// `recorder` is told of the node's multiply-adds.
+  /// `recorder` receives the node's multiply-adds.
   void want_pes(const ArrayNode& node, const PeRecorder& recorder);
 
   mmu::RunOptions starts(const mmu::Program& program) override;
@@ -69,7 +69,7 @@ class ArrayWatcher : public mmu::Watcher {
  private:
   std::vector<ArrayNode>& nodes_;
   std::size_t next_ = 0;
-  std::size_t looked_at_ = ~std::size_t{0};  ///< the node whose waves or PEs are wanted
+  std::size_t looked_at_ = ~std::size_t{0};  ///< the node for waves or PEs
   mmu::RunOptions looks_;
 };
 
@@ -85,8 +85,8 @@ bool halts(const mmu::Instruction& instruction);
 /// The program, an instruction per line behind its unit, start and end.
 std::string to_text(const ArrayNode& node);
 
-/// Per unit the intervals in which it works on some instruction; per cause those in which the array
-/// is stalled; those in which it is not.
+/// Per unit the intervals of work on some instruction. Per cause the intervals of stalls of the
+/// array. The intervals without work.
 page::Json to_json(const ArrayNode& node);
 
 }  // namespace triptych::measure

@@ -1,5 +1,5 @@
-// Use of a simulated machine beside its times: where its cycles go, node by node, and what
-// its host does.
+// Use of a simulated machine in addition to its times: the distribution of its cycles, node by
+// node, and the work of its host.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,16 +17,19 @@ namespace triptych::measure {
 
 using training::DeviceSet;
 
-/// The host's share of a plan (DeviceSet::host_share); null where the machine has none.
+/// The host's share of a plan (DeviceSet::host_share). Null where the machine has none.
 page::Json host_json(const std::optional<training::HostShare>& share);
 
-/// "host: cpu; ..." on `out`; nothing where the machine has none.
+/// Example: "host: cpu; ..." on `out`. Nothing where the machine has none.
 void print_host(const DeviceSet& machine, const Plan& plan);
 
-/// Counters of one node in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
-/// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;
-/// "padding", unused slots of transposed streams; each cause to stall. The shares add up to 1. Part
-/// of the used ones is useful: products of the operands alone.
+/// Counters of one node in a run, and the shares of its PE-cycles (cycles x PEs), which add up to
+/// 1:
+/// - "used": PEs that multiply, including padded channels. Part of it is useful: products of the
+///   operands alone.
+/// - "edges": rows and columns outside the tile while it streams.
+/// - "padding": unused slots of transposed streams.
+/// - Each cause of stalls.
 struct ArrayUse {
   std::string node;
   double cycles = 0;
@@ -35,7 +38,7 @@ struct ArrayUse {
   std::map<std::string, std::int64_t> counters;        ///< of one run, without "mmu_"
 };
 
-/// One entry for every node that was simulated, in order of the plan; empty for other machines.
+/// One entry for every simulated node, in order of the plan. Empty for other machines.
 std::vector<ArrayUse> array_use(const Plan& plan);
 
 page::Json to_json(const ArrayUse& use);

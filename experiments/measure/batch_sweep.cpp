@@ -36,7 +36,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-/// Seconds of copying so much there and back; medians.
+/// Seconds of copying that much in both directions. Medians.
 Transfers measure_transfers(Device& device, std::size_t bytes_in, std::size_t bytes_out) {
   const auto time = [&](std::size_t bytes, bool in) {
     const auto buffer = device.allocate(bytes);
@@ -65,15 +65,15 @@ Transfers over_link(double bytes_in, double bytes_out, const machines::Link& lin
       .bytes_in = bytes_in, .bytes_out = bytes_out, .in = time(bytes_in), .out = time(bytes_out)};
 }
 
-/// Transfers of what the driver packs into a simulated machine's memory and takes out of it, over a
-/// link.
+/// Transfers of the data that the driver packs into a simulated machine's memory and reads from it,
+/// over a link.
 Transfers model_transfers(const std::map<std::string, double>& counters,
                           const machines::Link& link) {
   const double runs = counters.at("runs");
   return over_link(counters.at("bytes_packed") / runs, counters.at("bytes_unpacked") / runs, link);
 }
 
-/// Bytes of all inputs, and of the output; weights are constants, which stay where they are.
+/// Bytes of all inputs, and of the output. Weights are constants, which stay where they are.
 std::pair<double, double> operand_bytes(const Graph& graph) {
   double in = 0;
   for (const auto input : graph.values_of(ValueKind::Input))
@@ -110,14 +110,14 @@ SweepPoint time_point(const Problem& problem, const DeviceSet& machine, const Be
   return point;
 }
 
-/// By definition, with taps in the padding; every pass has as many.
+/// By definition, with taps in the padding. Every pass has as many.
 double conv_flops(const BenchOptions& options, std::int64_t batch) {
   double flops = 2.0 * static_cast<double>(batch * options.window * options.window);
   for (const auto size : options.shape) flops *= static_cast<double>(size);
   return flops;
 }
 
-/// Opens a backend; where it cannot take part, says why in `swept` and returns nothing.
+/// Opens a backend. Where it cannot take part, says why in `swept` and returns nothing.
 std::unique_ptr<DeviceSet> open(const training::ExecutionConfig& config, SweptMachine& swept) {
   const Backend& backend = find_backend(config.backend);
   if (!backend.emulates().empty()) {

@@ -15,10 +15,10 @@
 
 namespace triptych::measure {
 
-/// Options of `bench conv --backends`, beside the convolution.
+/// Options of `bench conv --backends` in addition to the convolution.
 struct SweepOptions {
-  std::string layer;            ///< "MODEL:NODE", which the shape was taken from; may be empty
-  std::string backends;         ///< a comma list; the first is what the others are compared with
+  std::string layer;            ///< "MODEL:NODE", the source of the shape, may be empty
+  std::string backends;         ///< a comma list. The first is the baseline of the others
   std::string link = "tpu-v1";  ///< to a simulated machine, see host_link
 };
 
@@ -31,8 +31,8 @@ struct Transfers {
 struct SweepPoint {
   std::int64_t batch = 1;
   std::string kernel;
-  std::string simulated_by;   ///< "twin", "rtl" or "both"; empty where nothing is simulated
-  bool twin_instead = false;  ///< too large for the RTL that was asked for
+  std::string simulated_by;   ///< "twin", "rtl" or "both". Empty where nothing is simulated
+  bool twin_instead = false;  ///< too large for the requested RTL
   Statistics time;            ///< of the computation alone
   TimeKind kind = TimeKind::Measured;
   std::optional<Transfers> transfers;  ///< nothing where the machine computes in the host's memory
@@ -52,7 +52,7 @@ struct SweptMachine {
 
 struct BatchSweep {
   std::string problem;  ///< "conv/64>64@256x256k3"
-  std::string layer;    ///< where it comes from; may be empty
+  std::string layer;    ///< its source, may be empty
   std::string contract;
   double flops_per_image = 0;
   std::vector<SweptMachine> machines;  ///< in the order asked for
@@ -65,7 +65,7 @@ machines::Link host_link(const std::string& text);
 /// The kind of a sum of two times: theirs if it is one, else modelled.
 TimeKind kind_of_sum(TimeKind a, TimeKind b);
 
-/// The smallest batch from which on all speedups are above 1; `batches` ascend.
+/// The smallest batch from which on all speedups are above 1. `batches` ascend.
 std::optional<std::int64_t> break_even(std::span<const std::int64_t> batches,
                                        std::span<const double> speedups);
 
@@ -78,7 +78,7 @@ std::vector<double> speedups(const SweptMachine& machine, const SweptMachine& fi
 void take_layer(const std::string& layer, BenchOptions& options);
 
 /// Runs every machine at every batch, and models those of --device. Machines that are not here get
-/// a reason; the first must be. Throws InvalidArgument for unknown machines and links.
+/// a reason. The first must be. Throws InvalidArgument for unknown machines and links.
 BatchSweep sweep_batches(const BenchOptions& options, const SweepOptions& sweep);
 
 }  // namespace triptych::measure

@@ -34,7 +34,7 @@ constexpr std::string_view kMaterialised = "materialised";
 
 constexpr std::string_view kBest = "best";
 
-/// The kernels asked for; an empty name stands for the best, the plan's own choice.
+/// The kernels asked for. An empty name stands for the best, the plan's own choice.
 std::vector<std::string> kernels_of(const BenchOptions& options, const Device& device,
                                     std::string_view op) {
   if (options.kernels != "all") {

@@ -56,17 +56,17 @@ struct BenchOptions {
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
-  std::string device;  ///< to model beside it: a device file or a published machine; empty: none
+  std::string device;  ///< also modelled: a device file or a published machine, or empty
   bool source = false;
 
-  /// True when the machine counts what kernels do, as those do that stand in for another.
+  /// True when the machine counts the actions of kernels, as stand-ins for others do.
   bool counts() const;
 };
 
 /// Problem of one row.
 struct Problem {
   std::string name;
-  std::string kernel;  ///< as it was asked for; empty: the plan's own
+  std::string kernel;  ///< as requested. Empty: the plan's own
   std::int64_t batch = 1;
   std::function<Plan(const DeviceSet&)> plan;
   bool optional = false;  ///< left out where the machine cannot run it
@@ -84,8 +84,8 @@ std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t ba
 /// Square products of `sizes`, one for each kernel asked for.
 std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
                                      std::int64_t batch);
-/// Self-attention of `lengths`, one for each kernel asked for; "materialised" is the operator's
-/// expansion, whose scores lie in memory.
+/// Self-attention of `lengths`, one for each kernel asked for. "materialised" is the operator's
+/// expansion, with scores in memory.
 std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
                                         std::int64_t batch);
 /// "conv/64>64@128x128k3", and the pass unless it is forward.

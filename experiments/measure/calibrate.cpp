@@ -147,8 +147,8 @@ machines::MachineFigures calibrate(const ExecutionConfig& config,
   options.progress("the bandwidth of each level of the memory");
   figures.levels = levels_of(device);
   if (device.info().time_kind != TimeKind::Measured) return figures;
-  // Other programs may have been in the way of one of the two meanwhile. Not later: what kernels
-  // reach is told against the peak.
+  // Other programs may have been in the way of one of the two meanwhile. Not later, because the
+  // efficiency of kernels is relative to the peak.
   for (auto& [format, peak] : peaks_of(device)) {
     if (peak.value > figures.peaks.at(format).value) figures.peaks.at(format) = peak;
   }

@@ -11,9 +11,9 @@
 
 namespace triptych::measure {
 
-/// Peaks of a device's processors by format, without what its kernels reach: the multiply-adds
-/// that it measures, or what its clock promises (modelled). Throws UnsupportedError for a device
-/// that says neither.
+/// Peaks of a device's processors by format, without the efficiency of its kernels: its measured
+/// multiply-adds, or the product of its clock and units (modelled). Throws UnsupportedError for a
+/// device that says neither.
 std::map<std::string, machines::Figure> peaks_of(const Device& device);
 
 /// Value of MachineFigures::kind for a device: "cpu", "gpu" or "array".
@@ -27,13 +27,13 @@ struct CalibrationOptions {
   /// Numbers of machines side by side for which kernels are measured. Those that are more than the
   /// processors are left out.
   std::vector<int> ranks = {1, 2};
-  bool quick = false;  ///< kernels by few runs of the smaller models; predictions are coarser
-  /// Hears what is measured next.
+  bool quick = false;  ///< kernels by few runs of the smaller models. Predictions are coarser
+  /// Receives the name of the next measurement.
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
-/// All figures of the machine of that configuration. Of a simulated one nothing but peaks and
-/// levels. Throws DeviceError when it is not available here.
+/// All figures of the machine of that configuration. For a simulated one only peaks and levels.
+/// Throws DeviceError when it is not available here.
 machines::MachineFigures calibrate(const training::ExecutionConfig& config,
                                    const CalibrationOptions& options);
 

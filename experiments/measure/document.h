@@ -1,4 +1,4 @@
-// One JSON document for programs (docs/reference/json.md): what was found, and by what.
+// One JSON document for programs (docs/reference/json.md): the results and their source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace triptych::measure {
 
-/// Version of the JSON documents; grows when a field changes its meaning or goes away.
+/// Version of the JSON documents. Grows when a field changes its meaning or goes away.
 inline constexpr int kJsonSchema = 1;
 
 /// Commit, versions of the compiler and the libraries, processor, threads, operating system.

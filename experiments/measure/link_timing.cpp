@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Half a round trip, by rank 0's clock; both ranks call it.
+/// Half a round trip, by rank 0's clock. Both ranks call it.
 double round_trip(Communicator& communicator, std::vector<std::byte>& data, std::size_t bytes) {
   const int other = 1 - communicator.rank();
   const std::span<std::byte> message(data.data(), bytes);
@@ -57,7 +57,7 @@ double sum_time(Communicator& communicator, std::vector<std::byte>& data, std::s
   return median_of(std::move(samples));
 }
 
-/// Time that the model gives an all-reduce whose additions take none.
+/// The model's time for an all-reduce with additions that take none.
 double sum_without_additions(std::size_t bytes, const TransferFit& link) {
   std::vector<parallel::Schedule> schedules;
   schedules.reserve(2);

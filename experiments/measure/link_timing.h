@@ -10,8 +10,8 @@
 namespace triptych::measure {
 
 /// A message of n bytes takes alpha + n / beta: half the round trips of two ranks, 4 KiB to 16 MiB,
-/// the line with the least squared relative error. `add`: what the sums of an all-reduce by two
-/// ranks take beside its messages, as bytes/s; absent where they take nothing.
+/// the line with the least squared relative error. `add`: the throughput of the sums of an
+/// all-reduce by two ranks without its messages, as bytes/s. Absent where they take nothing.
 machines::Link measure_rank_link();
 
 /// A time of a message or a sum of so many bytes.
@@ -19,8 +19,8 @@ struct TransferSample {
   double bytes = 0, seconds = 0;
 };
 
-/// seconds = alpha + bytes * s_per_byte with the least squared relative error; through the origin
-/// where that is asked for or all samples are of one size.
+/// seconds = alpha + bytes * s_per_byte with the least squared relative error. Through the origin
+/// if requested or if all samples have one size.
 struct TransferLine {
   double alpha_s = 0, s_per_byte = 0;
 };

@@ -116,9 +116,9 @@ Tensor read_output(const mmu::DramArray& array, mmu::Machine& machine) {
   return tensor;
 }
 
-/// The message, with the lines in which the instructions stand that it names: of the one that it
-/// begins with in front, "product.s, line 13: instruction 4 (matmul ...): ...", of others behind
-/// their number, "instruction 0 (line 7: load ...)".
+/// The message with the lines of the instructions that it mentions. The first one's line is in
+/// front, "product.s, line 13: instruction 4 (matmul ...): ...", that of others behind their
+/// number, "instruction 0 (line 7: load ...)".
 std::string with_lines(const ProgramRequest& request, const std::string& message) {
   static const std::regex named("instruction ([0-9]+) \\(");
   std::string head = request.source, text;
@@ -138,7 +138,7 @@ std::string with_lines(const ProgramRequest& request, const std::string& message
   return fmt::format("{}: {}", head, text);
 }
 
-/// Calls it; what the systolic room throws leaves as an Error that names lines.
+/// Calls it. Exceptions of the systolic module become Errors with line numbers.
 template <class Call>
 auto with_errors(const ProgramRequest& request, Call call) {
   try {

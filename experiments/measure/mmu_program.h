@@ -16,7 +16,7 @@
 
 namespace triptych::measure {
 
-/// A .npy file of one array of the program; without a name of the only one there is.
+/// A .npy file of one array of the program. Without a name of the only one there is.
 struct ArrayFile {
   std::string array;
   std::filesystem::path file;
@@ -29,31 +29,31 @@ struct ProgramRequest {
   mmu::Listing listing;
   mmu::MachineConfig machine;
   mmu::Simulation simulation = mmu::Simulation::Twin;
-  std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of what the twin takes
-  std::string waves;                        ///< FST file of the RTL; empty: none
-  std::string waves_name;                   ///< path in its save file; empty: the same
-  PeRecorder* pes = nullptr;                ///< to be told of every multiply-add, on the twin
+  std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of the twin's cycles
+  std::string waves;                        ///< FST file of the RTL. Empty: none
+  std::string waves_name;                   ///< path in its save file. Empty: the same
+  PeRecorder* pes = nullptr;                ///< receives every multiply-add, on the twin
 };
 
 struct ProgramRun {
   ArrayNode node;
-  /// False: the RTL's stalls are not the twin's, so that it is not known when they were; then
+  /// False: the RTL's stalls differ from the twin's, so that their times are unknown. Then
   /// node.report.stalls is empty.
   bool stalls_known = true;
-  std::vector<Tensor> outputs;  ///< in the order of the listing's; bf16 as float32
+  std::vector<Tensor> outputs;  ///< in the order of the listing's, with bf16 as float32
 };
 
 /// The program's arrays of one kind.
 std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs);
 
 /// For each array the file that is for it. Throws InvalidArgument when a file is for none, or two
-/// are for one; an array without a file has an empty path.
+/// are for one. An array without a file has an empty path.
 std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool inputs,
                                             const std::vector<ArrayFile>& files);
 
 /// Reads `inputs` (files_of), checks the program (check_program, check_order), runs it. Throws
 /// InvalidArgument, IoError or UnsupportedError for a wrong program or file, DeviceError without
-/// the RTL, NumericError for RTL that is wrong; a message that names instructions tells their
+/// the RTL, NumericError for RTL that is wrong. A message that names instructions tells their
 /// lines.
 ProgramRun run_program(const ProgramRequest& request,
                        const std::vector<std::filesystem::path>& inputs);

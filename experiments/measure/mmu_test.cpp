@@ -41,7 +41,7 @@ std::string first_unexpected(const mmu::DramArray& array, const Tensor& came) {
   return {};
 }
 
-/// Why the text cannot test anything; empty: it can.
+/// Why the text cannot test anything. Empty: it can.
 std::string incomplete(const mmu::Listing& listing) {
   bool expects = !listing.counts.empty();
   for (const auto& array : listing.arrays) {

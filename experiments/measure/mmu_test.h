@@ -1,5 +1,5 @@
-// A program of the systolic array that tests a machine: its text holds the numbers that go in and
-// what is expected to come out (systolic/isa/listing.h).
+// A program of the systolic array that tests a machine: its text contains the inputs and the
+// expected outputs (systolic/isa/listing.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,15 +12,16 @@ namespace triptych::measure {
 struct ProgramTest {
   bool passed = false;
   std::uint64_t cycles = 0;  ///< 0: it did not come to its end
-  std::string said;          ///< what is not as it should be; empty: nothing
+  std::string said;          ///< the difference to the expected result. Empty: nothing
 };
 
 /// The first value, else the first counter, that the text expects otherwise than the run gave it.
 /// Empty: there is none, also where the text expects nothing.
 std::string first_unexpected(const mmu::Listing& listing, const ProgramRun& run);
 
-/// Runs the program on what its text holds. A program that is refused, RTL that breaks an assertion
-/// or does not end has not passed; neither has one whose text leaves an array without values.
+/// Runs the program on the values in its text. A program that is refused, RTL that breaks an
+/// assertion or does not end has not passed. Neither has one if its text leaves an array without
+/// values.
 ProgramTest test_program(const ProgramRequest& request);
 
 }  // namespace triptych::measure

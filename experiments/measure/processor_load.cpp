@@ -13,7 +13,7 @@
 namespace triptych::measure {
 namespace {
 
-// Others may take this much before a warning, and always what is idle anyway.
+// Limit of other programs' share before a warning. They may always use idle time.
 constexpr double kOthers = 0.1;
 constexpr double kIdle = 0.25;
 

@@ -29,7 +29,7 @@ constexpr double kSteps = 4;
 /// No kernel is faster than direct counting by more than Winograd's F(4x4, 3x3), 36/16.
 constexpr double kMostFraction = 4;
 
-/// Base, depth and size of the reference models, and the batch; together they span from the layers
+/// Base, depth and size of the reference models, and the batch. Together they span from the layers
 /// of unet-s to those of unet-m, at other channels and sizes than theirs. The first
 /// kQuickReferences are the smallest.
 struct Reference {
@@ -91,7 +91,7 @@ class Neighbour {
   Neighbour(const Neighbour&) = delete;
   Neighbour& operator=(const Neighbour&) = delete;
 
-  /// Throws what a run threw.
+  /// Rethrows the exception of a run.
   void stop() {
     done_ = true;
     runs_.get();
@@ -102,7 +102,7 @@ class Neighbour {
   std::future<void> runs_;
 };
 
-/// The medians of the first run's nodes while the others go on beside it.
+/// The medians of the first run's nodes while the others run concurrently.
 void sample(std::vector<std::unique_ptr<Run>>& runs, const machines::NodeTimes& times,
             double launch_s, int profiles, std::vector<KernelSample>& samples) {
   std::vector<std::vector<double>> seconds;

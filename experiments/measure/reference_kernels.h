@@ -18,7 +18,7 @@ struct LaunchCost {
 };
 LaunchCost measure_launch(const training::DeviceSet& machine);
 
-/// One node's time beside the roofline's.
+/// One node's time next to the roofline's.
 struct KernelSample {
   std::string kernel;  ///< "Conv/winograd-4x4"
   double bound_s = 0;
@@ -26,14 +26,14 @@ struct KernelSample {
   double seconds = 0;  ///< without the launch
 };
 
-/// The nodes of training steps and inferences of six U-Nets whose layers are none of the
-/// presets': medians of several profiled runs on one machine of that configuration, while
-/// others go on beside it, so many as `busy` is above 1. If `quick`, fewer runs of two of them.
+/// The nodes of training steps and inferences of six U-Nets with layers that no preset has: medians
+/// of several profiled runs on one machine of that configuration, while `busy` - 1 others run
+/// concurrently. If `quick`, fewer runs of two of them.
 std::vector<KernelSample> measure_kernels(const training::ExecutionConfig& config,
                                           const machines::NodeTimes& times, int busy, bool quick);
 
-/// Points by kernel: what lies within a quarter of a factor of two in size and intensity is taken
-/// together, with the sum of the bounds over the sum of the times.
+/// Points by kernel: points within a quarter of a factor of two in size and intensity are combined,
+/// with the sum of the bounds over the sum of the times.
 std::map<std::string, std::vector<machines::Efficiency>> points_of(
     const std::vector<KernelSample>& samples);
 

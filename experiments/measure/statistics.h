@@ -17,7 +17,7 @@ struct Statistics {
   int samples = 0;
 };
 
-/// Order statistics of `values`; throws InvalidArgument when there are none.
+/// Order statistics of `values`. Throws InvalidArgument when there are none.
 Statistics statistics_of(std::vector<double> values);
 
 /// Seconds of `run`, once to warm up and then `repeats` times, or with repeats 0 until about a

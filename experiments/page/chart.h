@@ -1,6 +1,6 @@
 // Charts as SVG: for a page, which gives them their colours, and as files of their own.
 //
-// A series is told apart by colour, by the shape of its marks and by its dashes; the kind of its
+// A series is told apart by colour, by the shape of its marks and by its dashes. The kind of its
 // numbers by how marks and bars are filled: measured ones are solid, simulated ones hollow or
 // hatched, modelled ones hollow with a dash or pale, recorded ones hollow with a dot or striped.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,7 +17,7 @@ enum class Scale { Linear, Log };
 
 struct ChartAxis {
   std::string label;
-  std::string unit;  ///< as in the report: "s", "FLOP/s"; "1" where there is none, "count"
+  std::string unit;  ///< as in the report: "s", "FLOP/s". "1" where there is none, "count"
                      ///< of what its label names
   Scale scale = Scale::Linear;
   bool whole = false;  ///< steps, epochs: no labels between whole numbers
@@ -43,7 +43,7 @@ using ChartLine = std::vector<std::pair<double, double>>;
 
 struct ChartSeries {
   std::string name;
-  std::string kind;  ///< measured, simulated, modelled, recorded; empty for what is none of these
+  std::string kind;  ///< measured, simulated, modelled, recorded. Empty for what is none of these
   std::vector<ChartPoint> points;
   ChartLine line;          ///< drawn through, in the same colour
   std::size_t colour = 0;  ///< number of a colour and of a shape
@@ -60,7 +60,7 @@ struct ChartBound {
 enum class ChartForm {
   Lines,    ///< the points of a series are joined in their order
   Scatter,  ///< they are not
-  Bars,     ///< horizontal, one for each series in each category; dots where y is logarithmic
+  Bars,     ///< horizontal, one for each series in each category. Dots where y is logarithmic
   Stack,    ///< horizontal, the points of one category one behind the other
 };
 
@@ -85,7 +85,7 @@ std::string inline_svg(const Chart& chart, double width);
 /// A file that stands alone, with its title and its colours. Throws as inline_svg() does.
 std::string to_svg(const Chart& chart);
 
-/// Colours and strokes of all charts, light and dark; in a page `data-theme` on the root decides,
+/// Colours and strokes of all charts, light and dark. In a page `data-theme` on the root decides,
 /// else the reader's system.
 std::string chart_css();
 

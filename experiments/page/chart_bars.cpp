@@ -12,7 +12,7 @@ namespace triptych::page {
 namespace {
 
 constexpr double kBar = 15, kGap = 3, kBetween = 12;
-constexpr double kNarrow = 500;  ///< pixels; below, a category's name stands above its bars
+constexpr double kNarrow = 500;  ///< pixels. Below, a category's name stands above its bars
 
 class Bars {
  public:

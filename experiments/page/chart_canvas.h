@@ -16,7 +16,7 @@ namespace triptych::page {
 /// From values to the share 0 to 1 of an axis' length, and the values that get a label.
 class AxisScale {
  public:
-  /// Reaches over all values; `from_zero`: at least from 0 where it is linear. About `ticks`
+  /// Reaches over all values. `from_zero`: at least from 0 where it is linear. About `ticks`
   /// labels. Throws InvalidArgument for a value without a place.
   AxisScale(const ChartAxis& axis, const std::vector<double>& values, int ticks, bool from_zero);
 
@@ -69,7 +69,7 @@ class Canvas {
   double legend(const Chart& chart, double y);
   /// Elements that the other one has drawn.
   void take(const Canvas& other) { body_ += other.body_; }
-  /// The <svg> element, with `origin` at its top left corner; `head` comes first inside it.
+  /// The <svg> element, with `origin` at its top left corner. `head` comes first inside it.
   std::string svg(std::pair<double, double> origin, double height, std::string_view title,
                   std::string_view head) const;
 

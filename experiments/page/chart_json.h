@@ -10,7 +10,7 @@ namespace triptych::page {
 
 /// {"id", "title", "kind": "line"|"scatter"|"bars"|"stack", "x": {"label", "unit", "scale"}, "y":
 /// {…}, "series": [{"name", "kind", "points": [{"x", "y", "label"}]}], "lines": [{"name", "points":
-/// [[x, y]]}]}; x of bars is a word. Points without a value are left out.
+/// [[x, y]]}]}. x of bars is a word. Points without a value are left out.
 Chart chart_from(const Part& json);
 
 /// All points of a chart, one per row.

@@ -149,7 +149,7 @@ class Plane {
         chart_.bounds, [](const auto& bound) { return !bound.label.empty(); }));
   }
 
-  /// Beside the right ends, moved apart where they would overlap; where it is narrow, above the
+  /// Beside the right ends, moved apart where they would overlap. Where it is narrow, above the
   /// plane.
   void name_bounds() {
     auto bounds = chart_.bounds;

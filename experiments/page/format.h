@@ -17,7 +17,7 @@ std::string escape(std::string_view text);
 /// "–" for a value that is not finite. Numbers and units are joined by a no-break space.
 std::string format_quantity(double value, std::string_view unit);
 
-/// `digits` significant digits, no exponent from 1e-6 up to 1e12; zeros at the end stay.
+/// `digits` significant digits, no exponent from 1e-6 up to 1e12. Zeros at the end stay.
 std::string format_digits(double value, int digits);
 
 /// Shortest text that reads back as the same double.
@@ -26,7 +26,7 @@ std::string format_exact(double value);
 /// The unit as words: "byte/s" as "B/s", "x" as "×"; empty for "1".
 std::string unit_symbol(std::string_view unit);
 
-/// A power of ten, and its SI prefix, by which all values up to `largest` read well; 1 and "" where
+/// A power of ten, and its SI prefix, by which all values up to `largest` read well. 1 and "" where
 /// the unit takes no prefix, 0.01 and "" for "%".
 struct Prefix {
   double factor = 1;

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 /// null for a score that there is not.
 Json score_json(std::optional<double> score);
 
-/// {"value": seconds, "unit": "s", "kind": "measured"}; null for a value that is not finite.
+/// {"value": seconds, "unit": "s", "kind": "measured"}. Null for a value that is not finite.
 Json time_json(Duration duration);
 
 }  // namespace triptych::page

@@ -44,7 +44,7 @@ std::pair<Chart, std::size_t> drawable(Chart chart) {
   return {std::move(chart), before - after};
 }
 
-/// The chart as a figure that is not closed yet; `width` in CSS pixels, on screens that are not
+/// The chart as a figure that is not closed yet. `width` in CSS pixels, on screens that are not
 /// narrow.
 std::string figure_html(const Chart& asked, double width) {
   const auto [chart, left_out] = drawable(asked);
@@ -69,7 +69,7 @@ std::string fold_html(std::string_view line, const Table& table) {
                      table_html(table));
 }
 
-/// Numbers and words of an object, one name each; what is deeper gets names like "model depth".
+/// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
 void add_facts(std::vector<std::pair<std::string, Cell>>& facts, const std::string& name,
                const Part& part) {
   if (part.is_object()) {
@@ -138,7 +138,7 @@ void Page::facts(const Part& object) {
 
 void Page::embed(const Json& report) {
   auto text = report.dump();
-  // Within JSON "<" stands in strings only; as \u003c it can neither end the element nor open a
+  // Within JSON "<" stands in strings only. As \u003c it can neither end the element nor open a
   // comment.
   for (auto at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
     text.replace(at, 1, "\\u003c");

@@ -20,7 +20,7 @@ class Page {
   /// `subtitle` may be empty. Both are text.
   Page(std::string title, std::string subtitle);
 
-  /// Heading of the parts that follow; it stands in the table of contents. `id` is unique.
+  /// Heading of the parts that follow. It stands in the table of contents. `id` is unique.
   void section(std::string_view id, std::string_view title);
   void heading(std::string_view title);
   /// A paragraph of text.
@@ -37,7 +37,7 @@ class Page {
   void chart(const Chart& chart, const Table& numbers);
   /// Several small ones beside each other, with one table.
   void charts(std::span<const Chart> charts, const Table& numbers);
-  /// Numbers and words of an object, one name each; what is deeper gets names like "model depth".
+  /// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
   void facts(const Part& object);
   /// The report itself, as <script type="application/json" id="report">.
   void embed(const Json& report);

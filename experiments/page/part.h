@@ -18,7 +18,7 @@ class Part {
 
   Part operator[](std::string_view key) const;
   Part operator[](std::size_t index) const;
-  /// Elements of an array; none for anything else.
+  /// Elements of an array. None for anything else.
   std::vector<Part> items() const;
   std::size_t size() const { return json_->is_array() ? json_->size() : 0; }
 
@@ -33,7 +33,7 @@ class Part {
   std::vector<std::string> texts() const;
 
   const Json& json() const { return *json_; }
-  /// The JSON pointer (RFC 6901) from the report's root; empty for what is missing.
+  /// The JSON pointer (RFC 6901) from the report's root. Empty for what is missing.
   const std::string& path() const { return path_; }
 
  private:

@@ -115,7 +115,7 @@ std::string row_html(const Table& table, const std::vector<Cell>& row) {
   std::string html = "<tr>";
   for (std::size_t c = 0; c < row.size(); ++c) {
     const bool head = c == 0 && !row[c].number && !row[c].code;
-    constexpr std::size_t line = 36;  // letters; longer text may break
+    constexpr std::size_t line = 36;  // letters. Longer text may break
     const char* css = is_number_column(table, c)  ? " class=\"n\""
                       : row[c].text.size() > line ? " class=\"long\""
                                                   : "";

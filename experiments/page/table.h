@@ -42,10 +42,10 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
-/// Whether a column holds numbers; those are right-aligned.
+/// Whether a column holds numbers. Those are right-aligned.
 bool is_number_column(const Table& table, std::size_t column);
 
-/// A mark and, for those who cannot see it, a word; "a/b" gives two. Empty for an empty kind.
+/// A mark and, for those who cannot see it, a word. "a/b" gives two. Empty for an empty kind.
 std::string kind_badge(std::string_view kind);
 /// The number as the page shows it, with its kind.
 std::string cell_html(const Cell& cell);
@@ -53,7 +53,7 @@ std::string cell_html(const Cell& cell);
 /// below it and a link to its CSV.
 std::string table_html(const Table& table);
 
-/// Comma-separated, every number with all its digits in the unit of its column's name; a column
+/// Comma-separated, every number with all its digits in the unit of its column's name. A column
 /// with kinds is followed by one that names them.
 std::string table_csv(const Table& table);
 

@@ -10,11 +10,11 @@
 
 namespace triptych::page {
 
-/// `text` in lines of at most 100 columns, broken between words; all but the first begin with
+/// `text` in lines of at most 100 columns, broken between words. All but the first begin with
 /// `indent` spaces. A longer word has a line of its own.
 std::string wrapped(const std::string& text, std::size_t indent);
 
-/// A table in columns as wide as their widest cell; numbers are right-aligned.
+/// A table in columns as wide as their widest cell. Numbers are right-aligned.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
@@ -26,7 +26,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "0.8913"; "-" for a score that there is not.
+/// "0.8913". "-" for a score that there is not.
 std::string format_score(std::optional<double> score);
 /// "12.3 ms", "1.20 s": three significant digits and a unit that fits.
 std::string format_seconds(double seconds);

@@ -76,7 +76,7 @@ bool made_of_python_floats(const py::handle& object) {
                      [](const py::handle& item) { return made_of_python_floats(item); });
 }
 
-/// What Python raised, without the lines of code that it went through.
+/// The Python exception, without its traceback.
 std::string sentence_of(const py::error_already_set& error) { return py::str(error.value()); }
 
 py::array from_dlpack(const py::module_& numpy, const py::handle& object) {

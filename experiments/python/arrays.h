@@ -12,8 +12,8 @@
 
 namespace triptych::python {
 
-/// An array whose memory is read where it lies: dense and row-major. Holds the array, so that the
-/// memory lives as long; to be made and destroyed with the GIL.
+/// An array, read in place: dense and row-major. Holds the array, so that the memory lives as long.
+/// Create and destroy it with the GIL.
 struct ArrayView {
   pybind11::array array;
   TensorSpec spec;
@@ -30,10 +30,11 @@ struct ArrayView {
 ArrayView view_array(const pybind11::handle& object, std::string_view name);
 
 /// A NumPy array that owns the tensor's memory, without a copy. bf16 has the dtype of the package
-/// ml_dtypes; throws UnsupportedError where that is not installed.
+/// ml_dtypes. Throws UnsupportedError where that is not installed.
 pybind11::array to_array(Tensor tensor);
 
-/// A dtype from its name ("f32"), a NumPy dtype, or what NumPy makes one of (np.float32).
+/// A dtype from its name ("f32"), a NumPy dtype, or anything that NumPy converts to one
+/// (np.float32).
 DType parse_dtype(const pybind11::handle& object);
 
 }  // namespace triptych::python

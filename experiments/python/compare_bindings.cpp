@@ -31,7 +31,7 @@ compare::Listener listener_of(Listener& told) {
   return listener;
 }
 
-/// The document of the command `compare`; empty when it was stopped.
+/// The document of the command `compare`. Empty when it was stopped.
 std::string run(compare::Comparison& all, Listener& told, const std::atomic<bool>& interrupted) {
   const TemporaryFolder runs("compare");
   const auto listener = listener_of(told);

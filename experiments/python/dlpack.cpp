@@ -30,7 +30,7 @@ struct DlTensor {
     std::uint16_t lanes;
   } dtype;
   std::int64_t* shape;
-  std::int64_t* strides;  ///< in elements; nullptr: dense
+  std::int64_t* strides;  ///< in elements. nullptr: dense
   std::uint64_t byte_offset;
 };
 

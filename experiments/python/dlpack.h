@@ -13,7 +13,7 @@ namespace triptych::python {
 /// array keeps alive. Nothing when it is no bfloat16 tensor in the processor's memory.
 std::optional<pybind11::array> bfloat16_from_dlpack(const pybind11::handle& object);
 
-/// A capsule "dltensor" of an array of bfloat16, which it keeps alive; others read and write the
+/// A capsule "dltensor" of an array of bfloat16, which it keeps alive. Others read and write the
 /// same memory.
 pybind11::capsule bfloat16_to_dlpack(const pybind11::array& array);
 

@@ -17,7 +17,7 @@ struct Gate {
   std::condition_variable left;
   int inside = 0;
   std::atomic<bool> closed = false;  ///< written under the mutex
-  std::atomic<pid_t> process = 0;    ///< that has machines; 0: none yet
+  std::atomic<pid_t> process = 0;    ///< that has machines. 0: none yet
 };
 
 /// Never destroyed: threads may still leave it when the process ends.

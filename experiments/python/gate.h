@@ -24,7 +24,7 @@ class OutsidePython {
   pybind11::gil_scoped_release others_may_run_;  // ends first
 };
 
-/// True from when the interpreter ends: what works for long stops at its next good place.
+/// True from the end of the interpreter on: long operations stop at their next safe point.
 bool gate_closes();
 
 /// Closes the gate and waits for those who have passed it. Called at the interpreter's end.

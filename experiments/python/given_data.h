@@ -11,10 +11,10 @@
 
 namespace triptych::python {
 
-/// Data of a run instead of files; to be made with the GIL, and to outlive the run.
+/// Data of a run instead of files. To be made with the GIL, and to outlive the run.
 class GivenData {
  public:
-  /// Nothing is given: the run reads what its configuration names.
+  /// Without given data the run reads the data of its configuration.
   GivenData() = default;
   /// Training: a pair of lists, images (f32 [channels, height, width]) and labels (u8 [height,
   /// width]), or a callable that gives the batch (x, target) of a step, `steps` for an epoch.
@@ -25,11 +25,11 @@ class GivenData {
   bool empty() const { return !training_ && !next_; }
   enum class Use : std::uint8_t {
     Once,   ///< the run takes the pictures away
-    Again,  ///< each run gets a copy; a callable cannot begin anew
+    Again,  ///< each run gets a copy. A callable cannot restart
   };
   /// Throws InvalidArgument for a callable that is to be used again.
   training::LoadData load(Use use);
-  /// Rethrows what the callable raised, if it did.
+  /// Rethrows the exception of the callable, if there was one.
   void rethrow() const;
 
  private:

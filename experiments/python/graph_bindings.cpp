@@ -56,7 +56,7 @@ std::vector<GraphValue> emit(const GraphPtr& graph, const std::string& name,
 OptimizerConfig parse_optimizer(const std::string& name, const py::dict& options) {
   OptimizerConfig config;
   config.kind = value_of<OptimizerKind>(name);
-  // PyTorch's defaults; the command line has others.
+  // PyTorch's defaults. The command line has others.
   if (config.kind == OptimizerKind::Sgd) config.momentum = 0;
   if (config.kind == OptimizerKind::AdamW) config.weight_decay = 0.01F;
   const std::map<std::string, float*> numbers = {{"momentum", &config.momentum},

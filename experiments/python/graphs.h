@@ -25,11 +25,11 @@ struct GraphValue {
 /// one plan one after another.
 class PythonPlan {
  public:
-  /// Throws what open_device and make_plan throw.
+  /// Throws the exceptions of open_device and make_plan.
   PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values);
 
-  /// Sets the inputs that are given; those that are not keep what they had. One run; its outputs.
-  /// Throws InvalidArgument for an input that no run was given yet.
+  /// Sets the given inputs. The others do not change. One run, which returns its outputs. Throws
+  /// InvalidArgument for an input that has never been set.
   std::vector<std::pair<std::string, Tensor>> run(
       const std::vector<std::pair<std::string, NodeInput>>& inputs);
   /// Time of a call from C++, measured over so many: inputs, a run, all outputs.

@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-/// Mode of the layers that are added: what NetworkBuilder holds beside its graph.
+/// Mode of the new layers: the state of NetworkBuilder without its graph.
 struct Mode {
   std::uint64_t seed = 0;
   bool training = true;

@@ -1,4 +1,4 @@
-// A Python object that is told of training, and may stop it.
+// A Python object that receives the events of training, and may stop it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,9 +14,9 @@ namespace triptych::python {
 
 pybind11::dict epoch_dict(const training::EpochReport& report);
 
-/// Calls its object while training goes on. What a call raises, a signal's handler among them, or
-/// returns beside None, stops the run at its next good place; so does the interpreter's end. To be
-/// made and destroyed with the GIL.
+/// Calls its object during training. An exception in a call, also of a signal's handler, or a
+/// result other than None stops the run at its next safe point. So does the interpreter's end. To
+/// be made and destroyed with the GIL.
 class Listener {
  public:
   Listener(pybind11::object told, std::atomic<bool>& interrupted)
@@ -38,7 +38,7 @@ class Listener {
       interrupted_ = true;
     }
   }
-  /// Rethrows what was raised first.
+  /// Rethrows the first exception.
   void rethrow() const {
     if (raised_) std::rethrow_exception(raised_);
   }

@@ -1,4 +1,4 @@
-// Machine: the systolic array by itself, its programs and what they do in each cycle.
+// Machine: the systolic array by itself, its programs and their actions in each cycle.
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -17,8 +17,8 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-/// Runs `work` while others may have the interpreter; the exceptions of the systolic room leave as
-/// those of the module.
+/// Runs `work` while others may have the interpreter. The exceptions of the systolic module become
+/// those of the Python module.
 template <class Work>
 auto guarded(const Work& work) {
   const OutsidePython others_may_run;
@@ -35,7 +35,7 @@ auto guarded(const Work& work) {
   }
 }
 
-/// Any thread may call; one call waits for the other.
+/// Any thread may call. One call waits for the other.
 class PythonMachine {
  public:
   PythonMachine(const std::string& json, const std::string& simulate)

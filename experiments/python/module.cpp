@@ -25,7 +25,7 @@ bool is_for(const RunOption& option, bool trains) {
   return !option.python.empty() && (trains || option.group != training::OptionGroup::Ranks);
 }
 
-/// Null for a keyword that a machine does not have; a training run has those of ranks, too.
+/// Null for a keyword that a machine does not have. A training run has those of ranks, too.
 const RunOption* find_keyword(const std::string& name, bool trains) {
   for (const auto& option : training::run_options())
     if (option.python == name && is_for(option, trains)) return &option;
@@ -68,7 +68,7 @@ const char* name_of_policy(training::ResumePolicy policy) {
                                  : "refused";
 }
 
-/// "1..65536", ">0..1"; empty: no limits.
+/// "1..65536", ">0..1". Empty: no limits.
 std::string range_of(const training::Limits& limits) {
   if (const auto* whole = std::get_if<training::WholeLimits>(&limits))
     return fmt::format("{}..{}", whole->low, whole->high);

@@ -1,4 +1,4 @@
-// Parts of the module `triptych._triptych`; each adds its names.
+// Parts of the module `triptych._triptych`. Each adds its names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,8 @@ T read_option(const std::string& name, const pybind11::handle& value) {
 void add_errors(pybind11::module_& module);
 void add_operators(pybind11::module_& module);
 void add_graphs(pybind11::module_& module);
-void add_layers(pybind11::module_& module);  // after add_graphs, whose values they take
+void add_layers(pybind11::module_& module);  // after add_graphs, which registers the types of their
+                                             // values
 void add_trainer(pybind11::module_& module);
 void add_compare(pybind11::module_& module);
 void add_machine(pybind11::module_& module);
@@ -34,7 +35,8 @@ void add_machine(pybind11::module_& module);
 /// simulate, threads. Throws InvalidArgument for a name that does not exist, with those that do.
 training::ExecutionConfig parse_execution(const pybind11::dict& options);
 
-/// Changes `config` by such names; what `trains` takes ranks, parallel, order and the like, too.
+/// Changes `config` by such names. Parameters of `trains` also include ranks, parallel, order and
+/// the like.
 void set_options(training::ExecutionConfig& config, const pybind11::dict& options, bool trains);
 
 /// Changes the machine of a run that is resumed. Throws InvalidArgument for an option that would

@@ -71,7 +71,7 @@ PreparedNode::PreparedNode(const OpPtr& op, const std::vector<TensorSpec>& input
 }
 
 PreparedNode::~PreparedNode() {
-  const std::lock_guard lock(devices_->busy);  // they forget what was prepared on them
+  const std::lock_guard lock(devices_->busy);  // they forget their prepared data
   executor_.reset();
   states_.reset();
 }

@@ -68,7 +68,7 @@ class NodeCache {
  public:
   explicit NodeCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Runs `op` once. Throws what make_plan, open_device and Executor throw.
+  /// Runs `op` once. Throws the exceptions of make_plan, open_device and Executor.
   NodeRun run(const OpPtr& op, const std::vector<NodeInput>& inputs,
               const training::ExecutionConfig& config);
   std::size_t size() const;

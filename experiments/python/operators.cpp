@@ -21,7 +21,7 @@ namespace py = pybind11;
 namespace triptych::python {
 namespace {
 
-/// Prepared plans that are kept: a U-Net's distinct layers, several times over.
+/// Capacity of prepared plans: several times the distinct layers of a U-Net.
 constexpr std::size_t kKeptPlans = 256;
 
 NodeCache& cache() {
@@ -29,7 +29,7 @@ NodeCache& cache() {
   return *kept;
 }
 
-/// Python's value as the attribute has it; `like` is its default.
+/// Python's value as the attribute has it. `like` is its default.
 AttributeValue read_attribute(const std::string& op, const std::string& name,
                               const py::handle& value, const AttributeValue& like) {
   return std::visit(

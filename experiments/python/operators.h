@@ -12,7 +12,7 @@
 
 namespace triptych::python {
 
-/// The operator of that name; what `attributes` does not name keeps its default. Throws
+/// The operator of that name. Attributes missing in `attributes` have their defaults. Throws
 /// InvalidArgument for an unknown name, and for a value of another type.
 OpPtr make_operator(const std::string& name, const pybind11::dict& attributes);
 

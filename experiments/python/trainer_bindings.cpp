@@ -18,7 +18,7 @@ namespace {
 
 using training::TrainingRun;
 
-/// Any thread may call; one call waits for the other, except of a callback, which is on the thread
+/// Any thread may call. One call waits for the other, except of a callback, which is on the thread
 /// that trains.
 class PythonTrainer {
  public:
@@ -52,8 +52,8 @@ class PythonTrainer {
     const std::lock_guard lock(busy_);
     return work();
   }
-  /// True when it has finished, false when it was stopped. Raises what a callback raised, after the
-  /// checkpoint is saved.
+  /// True when it has finished, false when it was stopped. Raises the exception of a callback,
+  /// after the checkpoint is saved.
   bool train(const py::object& told) {
     Listener listener(told, interrupted_);
     auto end = training::End::Interrupted;

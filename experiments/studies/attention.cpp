@@ -57,7 +57,7 @@ Finding examine_attention(Laboratory&) {
                           TimeKind::Simulated),
                     figure(score_passes(n, materialised.back().bytes), "1", TimeKind::Simulated)});
   }
-  // The materialised form's law, a n^2 + b n, from the two shorter lengths, foretells the longest.
+  // The materialised form's law, a n^2 + b n, from the two shorter lengths, predicts the longest.
   const double n0 = static_cast<double>(lengths[0]), n1 = static_cast<double>(lengths[1]),
                n2 = static_cast<double>(lengths.back());
   const double slope0 = materialised[0].bytes / n0, slope1 = materialised[1].bytes / n1;

@@ -20,7 +20,7 @@ namespace {
 using machines::Figure;
 using machines::MemoryLevel;
 
-/// Levels of an array as its programs reach them; of others as they measure or state them.
+/// Levels of an array as its programs reach them, and of others as measured or stated.
 std::vector<MemoryLevel> levels_of(Device& device) {
   if (auto* array = dynamic_cast<mmu::Watched*>(&device))
     return measure::array_bandwidths(array->machine());

@@ -1,4 +1,4 @@
-// The memories of several machines beside each other, and beside what the survey says of a GPU's.
+// The memories of several machines next to each other, and next to the survey's figures of a GPU's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace triptych::studies {
 
 struct BandwidthOptions {
   std::string backends = "cpu";
-  std::string devices;  ///< published machines or device files; a comma list
+  std::string devices;  ///< published machines or device files, as a comma list
   std::string machine;  ///< of a systolic machine
   int threads = 0;
 };
@@ -23,7 +23,7 @@ struct BandwidthRow {
   std::string name;                           ///< "cpu", "systolic:mmu16", "h200"
   std::string description;                    ///< empty: not here
   std::string reason, remedy;                 ///< why it has no levels
-  std::vector<machines::MemoryLevel> levels;  ///< the nearest first; the last is the main memory
+  std::vector<machines::MemoryLevel> levels;  ///< the nearest first. The last is the main memory
 };
 
 /// Figures of the survey: 19 TB/s of SRAM, 1.5 to 2.0 TB/s of HBM.
@@ -32,7 +32,7 @@ inline constexpr double kSurveySram = 19e12, kSurveyHbmLow = 1.5e12, kSurveyHbmH
 /// The better of copy and triad, nothing where neither is known.
 std::optional<machines::Figure> best_of(const machines::MemoryLevel& level);
 
-/// A level's best over the main memory's; nothing where one of them is not known.
+/// A level's best over the main memory's. Nothing where one of them is not known.
 struct LevelRatio {
   double value = 0;
   TimeKind level = TimeKind::Measured, memory = TimeKind::Measured;

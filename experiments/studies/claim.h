@@ -1,5 +1,5 @@
-// A sentence of the source documents, and what this program finds when it tries it: a verdict that
-// a stated rule gives to numbers of this very run.
+// A sentence of the source documents, and the result of this program's test of it: a stated rule
+// turns numbers of this very run into a verdict.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,7 +48,7 @@ struct Claim {
 /// All of them, in the order of the page.
 std::span<const Claim> claims();
 
-/// Those with these ids, in the order of the page; all without any. Throws InvalidArgument listing
+/// Those with these ids, in the order of the page. All without any. Throws InvalidArgument listing
 /// the ids.
 std::vector<const Claim*> find_claims(std::span<const std::string> ids);
 

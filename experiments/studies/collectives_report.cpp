@@ -27,7 +27,7 @@ constexpr std::int64_t kElements = 16;  // of the gradients, shown
 constexpr std::string_view kServer = "server";
 constexpr std::int64_t kDivisible = 840;  // elements, by 1 to 8 ranks
 
-/// Inputs and weights of a training step of which each rank has a picture.
+/// Inputs and weights of a training step with one picture per rank.
 struct GradientStep {
   ModelConfig model = model_preset("unet-s");
   std::string parameter;

@@ -161,7 +161,7 @@ double sum_seconds(std::int64_t elements) {
       .seconds;
 }
 
-/// `period`: steps between averages of all states; 0: gradients are summed in each step.
+/// `period`: steps between averages of all states. 0: gradients are summed in each step.
 ShortRun train(int period, const training::RunConfig& config, const training::TrainingData& data) {
   parallel::Strategy strategy;
   if (period > 0) strategy = {.kind = Kind::LocalSgd, .period = period};

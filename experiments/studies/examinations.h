@@ -1,4 +1,4 @@
-// How each claim is tried. What they throw is what the machines throw.
+// How each claim is tried. They throw the exceptions of the machines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSectorBytes = 32;
 
-/// Adds up what the programs of a device count.
+/// Adds up the counters of a device's programs.
 class Sum : public mmu::Watcher {
  public:
   mmu::RunOptions starts(const mmu::Program&) override { return {}; }

@@ -23,7 +23,7 @@ class Laboratory {
 
   bool quick() const { return quick_; }
 
-  /// This CPU: its float32 peak ("f32"), and copy and triad by level; measured when first asked.
+  /// This CPU: its float32 peak ("f32"), and copy and triad by level, measured at the first call.
   const machines::MachineFigures& cpu();
 
  private:
@@ -31,7 +31,7 @@ class Laboratory {
   std::optional<machines::MachineFigures> cpu_;
 };
 
-/// Seconds of a problem on a machine; the median of about `seconds` of runs.
+/// Seconds of a problem on a machine. The median of about `seconds` of runs.
 double measure(const measure::Problem& problem, const training::DeviceSet& machine, int repeats);
 
 /// Counts of a problem in an emulated GPU's memories.
@@ -43,7 +43,7 @@ double sector_bytes(const KernelCounterTable& kernels);
 /// y = a b, [m, k] x [k, n].
 Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n);
 
-/// Counters of a product on a systolic machine, by the twin's clock; nothing is computed.
+/// Counters of a product on a systolic machine, by the twin's clock. Nothing is computed.
 mmu::Counters estimate_product(const std::string& machine, const Graph& product);
 
 /// Counters of a product that runs, on the RTL or the twin.

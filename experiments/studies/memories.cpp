@@ -1,4 +1,4 @@
-// Bandwidth of memories, and what it explains: the claims "bandwidth", "sram" and "matrix-units".
+// Bandwidth of memories and its effects: the claims "bandwidth", "sram" and "matrix-units".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -191,7 +191,7 @@ Finding examine_bandwidth(Laboratory& laboratory) {
                                   {"lost without its bandwidth", "%"}},
                                  std::move(rows)));
   finding.charts.push_back(
-      bar_chart("bandwidth-speedups", "What an H200 would gain over this CPU, by operator",
+      bar_chart("bandwidth-speedups", "Gain of an H200 over this CPU, by operator",
                 {.label = "speedup", .unit = "x", .log = true}, {whole, bandwidth, arithmetic}));
   return finding;
 }
@@ -218,14 +218,14 @@ Finding examine_sram(Laboratory& laboratory) {
                          a100, h100, h200),
       .commands = {"triptych bench bandwidth --backends cpu,systolic --device "
                    "rtx2070super,a100,h100,h200,tpu-v1"}};
-  finding.tables.push_back(table("Memory on the chip and beside it",
+  finding.tables.push_back(table("Memory on the chip and outside it",
                                  {{"machine", ""},
                                   {"level", ""},
                                   {"on the chip", "byte/s"},
                                   {"beside it", "byte/s"},
                                   {"ratio", "x"}},
                                  std::move(rows)));
-  finding.charts.push_back(bar_chart("sram-ratios", "Bandwidth on the chip over that beside it",
+  finding.charts.push_back(bar_chart("sram-ratios", "Bandwidth on the chip over that outside it",
                                      {.label = "ratio", .unit = "x", .log = true}, bars));
   return finding;
 }

@@ -51,7 +51,7 @@ struct Bars {
   TimeKind kind = TimeKind::Measured;
   std::vector<std::pair<std::string, double>> bars;
 };
-/// Adds a bar to the series of its kind, which is named by it.
+/// Adds a bar to the series of the same kind.
 void add_bar(std::vector<Bars>& series, TimeKind kind, const std::string& name, double value);
 Json bar_chart(std::string_view id, std::string_view title, const Axis& y,
                const std::vector<Bars>& series);

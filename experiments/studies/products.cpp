@@ -31,11 +31,11 @@ struct Reads {
   std::string machine, kernel, level, how;
   TimeKind kind = TimeKind::Simulated;
   double per_mac = 0;
-  bool nearest = false;  ///< of all memories that it has, to the arithmetic; registers do not count
+  bool nearest = false;  ///< of all memories that it has, to the arithmetic. Registers do not count
 };
 
-/// Adds what instructions ask of the cache, for each kernel that has a model; loads alone where it
-/// tells them apart.
+/// Adds the cache accesses of instructions, for each kernel with a model. Counts loads alone where
+/// the model separates them.
 void add_cpu(std::vector<Reads>& list, std::int64_t n) {
   const training::DeviceSet machine({.backend = "cpu"});
   const auto options = machine.plan_options();

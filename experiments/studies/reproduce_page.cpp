@@ -13,7 +13,7 @@
 namespace triptych::studies {
 namespace {
 
-/// Verdicts and the class of their stamps, in the order in which they are counted.
+/// Verdicts and the class of their stamps, in counting order.
 constexpr std::array kVerdicts = {std::pair("holds here", "holds"),
                                   std::pair("holds under these conditions", "depends"),
                                   std::pair("out of date", "old"), std::pair("wrong", "wrong")};
@@ -114,7 +114,7 @@ std::string reproduce_page(const page::Json& report) {
   const page::Part root(valid);
   const auto claims = root["results"]["claims"].items();
   const auto machine = root["environment"]["cpu"].text();
-  page::Page page("What the sources claim, measured again", machine.empty() ? "" : "On " + machine);
+  page::Page page("Claims of the sources, measured again", machine.empty() ? "" : "On " + machine);
   write_overview(page, claims, root["results"]["summary"]);
   for (std::size_t i = 0; i < claims.size(); ++i) write_claim(page, claims[i], i);
   page.embed(valid);

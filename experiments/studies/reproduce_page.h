@@ -1,4 +1,5 @@
-// The page of `triptych reproduce`: what the source documents claim, and what is found here.
+// The page of `triptych reproduce`: the claims of the source documents, and the findings of this
+// run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +9,9 @@
 
 namespace triptych::studies {
 
-/// The whole HTML file of a document whose results are {"claims": [{"id", "claim", "source",
-/// "verdict", "why", "rule", "commands", "tables", "charts"}], "summary"}; charts and tables as in
-/// chart_json.h. Every number on it names its place in the document, which is embedded, as in
+/// The whole HTML file of a document with the results {"claims": [{"id", "claim", "source",
+/// "verdict", "why", "rule", "commands", "tables", "charts"}], "summary"}. Charts and tables are as
+/// in chart_json.h. Every number on it names its place in the document, which is embedded, as in
 /// compare_page().
 std::string reproduce_page(const page::Json& report);
 

@@ -1,4 +1,4 @@
-// A parameter server's exchange as data, beside the schedules of parallel/collectives.
+// A parameter server's exchange as data, similar to the schedules of parallel/collectives.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace triptych::studies {
 
-/// Rank 0 adds up what all send it, ((0+1)+2)+3, and sends the sum back: one schedule per rank.
+/// Rank 0 adds up the data of all, ((0+1)+2)+3, and sends the sum back: one schedule per rank.
 std::vector<parallel::Schedule> server_schedules(int ranks, std::int64_t elements);
 
 }  // namespace triptych::studies

@@ -43,7 +43,7 @@ double gain(const std::vector<StrategyRow>& rows, const std::string& name) {
   return found == rows.end() ? 0 : speedup_percent(rows.front(), *found) / 100;
 }
 
-/// The survey does not say how it cut the model; the better of the two ways counts.
+/// The survey does not say how it cut the model. The better of the two ways counts.
 TwoRanks gains(const std::vector<StrategyRow>& rows) {
   return {gain(rows, "dp"), std::max(gain(rows, "layers"), gain(rows, "pipeline:2"))};
 }

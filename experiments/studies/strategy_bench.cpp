@@ -64,7 +64,7 @@ StrategyRow describe(const Variant& variant, const RankPlans& plans) {
   return row;
 }
 
-/// The plans of a variant; where `times` is given, its pipelines are cut by what it says.
+/// The plans of a variant. If `times` exists, it determines the cut of pipelines.
 RankPlans plan(const StrategyWork& work, const Variant& variant, const training::DeviceSet& machine,
                const training::ParallelConfig& parallel, const NodeTimes* times) {
   training::TrainerConfig config = {work.model, work.training};

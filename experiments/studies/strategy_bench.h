@@ -1,5 +1,5 @@
-// Strategies of training beside each other: on ranks of this machine, measured, and on machines
-// known by their figures, modelled.
+// Strategies of training side by side: on ranks of this machine, measured, and on machines known by
+// their figures, modelled.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,15 +28,15 @@ struct StrategyWork {
 struct StrategyRow {
   parallel::Strategy strategy;  ///< of several ranks
   int ranks = 1;
-  int threads = 0;  ///< of each rank; 0: it is no machine of threads
+  int threads = 0;  ///< of each rank. 0: it is no machine of threads
   int micro_batches = 1;
-  measure::Statistics epoch;         ///< measured; no samples: nothing was
+  measure::Statistics epoch;         ///< measured. No samples: nothing was
   double communication_s = 0;        ///< of an epoch, rank 0's, waiting included
   std::optional<Duration> modelled;  ///< epoch
   double modelled_communication_s = 0;
   std::int64_t bytes_sent = 0;       ///< per step, by the rank that sends most
   std::vector<double> memory_bytes;  ///< of each rank's plan
-  std::optional<double> survey_s;    ///< what the source survey measured (recorded)
+  std::optional<double> survey_s;    ///< measurement of the source survey (recorded)
 
   /// "single" of one rank, else the strategy's text.
   std::string name() const;
@@ -44,12 +44,12 @@ struct StrategyRow {
   Duration time() const;
 };
 
-/// Mean epochs of `epochs` rounds, in each of which every strategy has its turn. With `times`, the
-/// figures of a calibration of this machine, rows have what they predict, too.
+/// Mean epochs of `epochs` rounds. In each round every strategy has its turn. With `times`, the
+/// figures of a calibration of this machine, rows also have a prediction.
 std::vector<StrategyRow> measure_strategies(const StrategyWork& work, int epochs,
                                             const machines::MachineFigures* calibration);
 
-/// A machine known by its figures, many times, and what connects them.
+/// A machine known by its figures, several times, and the links between them.
 struct ModelledCluster {
   machines::MachineFigures figures;
   machines::Assumptions assumptions;
@@ -58,7 +58,7 @@ struct ModelledCluster {
 };
 
 /// The same table from the plans alone, one for each of `epochs`. The epoch of one machine is its
-/// `epoch_s`, or where that is 0 what the model gives the steps.
+/// `epoch_s`, or if that is 0 the model's time for the steps.
 std::vector<std::vector<StrategyRow>> model_strategies(const StrategyWork& work,
                                                        const ModelledCluster& cluster,
                                                        std::span<const EpochModel> epochs);

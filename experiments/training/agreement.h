@@ -1,5 +1,5 @@
-// Facts in which the processes of one run must have been started alike: compared before the first
-// step, so that nobody trains on another model, other data or another schedule than the others.
+// Settings that the processes of one run must have in common: compared before the first step, so
+// that no process trains with another model, other data or another schedule than the others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,9 +18,9 @@ namespace triptych::training {
 /// of the machine's.
 using Facts = std::map<std::string, std::string>;
 
-/// Every field of both configurations but those that cannot change a bit: where the data and the
-/// checkpoint lie, threads, deadlines, the simulated links; and under `bf16-exact` and `int8`,
-/// whose bits are the same everywhere, the machine and its kernels.
+/// Every field of both configurations except those that cannot change a bit: the paths of data and
+/// checkpoint, threads, deadlines, the simulated links. Under `bf16-exact` and `int8`, which have
+/// the same bits everywhere, also except the machine and its kernels.
 Facts facts_of(const RunConfig& config, const ExecutionConfig& machine);
 
 /// SHA-256 over names, sizes, pixels and labels of the images, in their order. Calls `on_sample` at

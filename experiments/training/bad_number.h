@@ -13,7 +13,7 @@
 
 namespace triptych::training {
 
-/// "NaN", "inf" or "-inf" when it holds one; nothing when all its numbers are finite.
+/// "NaN", "inf" or "-inf" when it holds one. Nothing when all its numbers are finite.
 inline std::optional<std::string> bad_number_in(const Tensor& tensor) {
   if (tensor.dtype() != DType::F32) return std::nullopt;
   const auto values = tensor.as<float>();

@@ -1,7 +1,8 @@
-// The running statistics of batch normalisation, estimated anew for the weights of now. In training
-// they follow the batches with a memory of about ten steps of other weights, and a validation that
-// uses them can collapse from one epoch to the next; PyTorch's lesson and its cure: Wu and Johnson,
-// "Rethinking 'Batch' in BatchNorm", 2021, section 3 (precise batch normalisation).
+// The running statistics of batch normalisation, estimated again for the current weights. In
+// training they follow the batches with a memory of about ten steps of other weights, and a
+// validation that uses them can collapse from one epoch to the next. PyTorch had the same problem
+// and remedy: Wu and Johnson, "Rethinking 'Batch' in BatchNorm", 2021, section 3 (precise batch
+// normalisation).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +27,8 @@ class BatchStatistics {
   /// Means and variances over all images of `batches` batches together, by the names of the states
   /// that they stand for: f32, sums in double in ascending order, so that every machine finds the
   /// same. `batch` draws one. Empty when `go_on`, asked before each batch, says no.
-  /// The trainer's states are afterwards what they were. All processes ask at the same time.
+  /// Afterwards the trainer's states have their previous values. All processes ask at the same
+  /// time.
   TensorMap estimate(std::int64_t batches,
                      const std::function<segmentation::Batch(std::int64_t)>& batch,
                      const std::function<bool()>& go_on);

@@ -1,5 +1,5 @@
 // Which evaluation of a run was its best, and when to give up waiting for a better one. Both follow
-// from the evaluations so far alone, so that a run that goes on decides as it would have.
+// from the evaluations so far alone, so that a resumed run decides identically.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace triptych::training {
 
 /// Index of the best epoch by `keep`: the highest Dice, mean over classes, or the lowest validation
-/// loss; the first of equals. Nothing when none was judged.
+/// loss. The first of equals. Nothing without an evaluation.
 std::optional<std::size_t> best_epoch(std::span<const EpochReport> epochs, Keep keep);
 
 /// True when the last `patience` evaluations, 0: however many, are no better than the best before

@@ -57,7 +57,7 @@ Cost cost_of(const Graph& graph, const Node& node) {
   return node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
 }
 
-/// Bytes per second of the memory behind a simulated machine; 0: unlimited.
+/// Bytes per second of the memory behind a simulated machine. 0: unlimited.
 double dram_rate(const Device& device) {
   for (const auto& level : device.level_bandwidths())
     if (level.level == "memory") return level.copy_bytes_per_s;

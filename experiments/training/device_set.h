@@ -76,46 +76,48 @@ namespace triptych::training {
 struct ParallelConfig {
   int ranks = 1;
   Transport transport = Transport::Threads;
-  /// For simulated transport, see parallel::make_interconnect; the link of a TPU v5e's torus.
+  /// For simulated transport, see parallel::make_interconnect. The default is the link of a TPU
+  /// v5e's torus.
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
   parallel::Strategy strategy;
   ReductionOrder order = ReductionOrder::RankOrdered;
-  int shards = 0;         ///< of the batch, with ShardTree; 0: one per rank
-  bool overlap = false;   ///< collectives go on beside the computation
+  int shards = 0;         ///< of the batch, with ShardTree. 0: one per rank
+  bool overlap = false;   ///< collectives overlap the computation
   double timeout_s = 30;  ///< how long a rank may keep the others waiting
 };
 
 struct ExecutionConfig {
   std::string backend = "cpu";
-  std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
+  std::string fallback;  ///< backend for nodes that `backend` cannot run. Empty: none
   int device = 0;        ///< which of the backend's
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
-  std::string machine;  ///< of a simulated backend: which one; empty: its default
-  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
+  std::string machine;  ///< of a simulated backend: which one. Empty: its default
+  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend. Nothing: its default
   std::string tiling = {};  ///< of a systolic array: sizes that its lowering is to take
   std::string kernel;       ///< own, library or a kernel's name: PlacementOptions::forced
   Selection choice = Selection::ByDevice;
   bool winograd = true;  ///< PlacementOptions::transformed
   bool graph = true;     ///< of a GPU: false launches each kernel by itself
-  /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
+  /// Mode of a backend that emulates another: plain, counted or checked. Empty: its default.
   std::string emulation = {};
-  /// Times by which kernels were chosen before, by measurement_key: they come before the cache's.
+  /// Earlier times for the choice of kernels, by measurement_key: they have priority over the
+  /// cache's.
   std::map<std::string, std::string> kernel_times = {};
   ParallelConfig parallel;
 };
 
-/// Kernels chosen by their times, which are kept in the user's cache folder.
+/// Kernels chosen by their times, which are stored in the user's cache folder.
 struct MeasuredChoice {
-  /// Kernels that are left out because they are wrong are told of on standard error.
+  /// A note on standard error reports kernels that are left out because they are wrong.
   explicit MeasuredChoice(TextCache& cache);
   DeviceStopwatch stopwatch;
   MeasuringChooser chooser;
 };
 
-/// A cache that remembers what was found or inserted, and knows `known` from the start.
+/// A cache that remembers found and inserted entries, and knows `known` from the start.
 class RecordedTimes : public TextCache {
  public:
   RecordedTimes(TextCache& cache, std::map<std::string, std::string> known);
@@ -131,7 +133,7 @@ class RecordedTimes : public TextCache {
   std::map<std::string, std::string> texts_;
 };
 
-/// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
+/// Share of a plan that the host of a simulated machine runs, in addition to the simulated nodes.
 struct HostShare {
   std::string device;      ///< "cpu"
   std::size_t nodes = 0;   ///< that run something there
@@ -139,7 +141,7 @@ struct HostShare {
   double bytes = 0;        ///< of all operands and results
   double lanes = 0;        ///< of the vector unit that prices the operations
   double clock_mhz = 0;    ///< of that unit
-  double bytes_per_s = 0;  ///< of the machine's DRAM; 0: unlimited
+  double bytes_per_s = 0;  ///< of the machine's DRAM. 0: unlimited
   Duration time;           ///< modelled: of each node the longer of its operations and its bytes
 };
 
@@ -153,14 +155,14 @@ class DeviceSet {
   const std::vector<Device*>& devices() const { return devices_; }
   const ExecutionConfig& config() const { return config_; }
   PlanOptions plan_options() const;
-  /// Threads of the device, or of its host; 0 when neither has any.
+  /// Threads of the device, or of its host. 0 when neither has any.
   int threads() const;
   /// Seconds that the device has computed for the thread that asks, however many others share the
   /// processor: on a processor the thread's processor time, else the device's own clock. Throws
   /// InvalidArgument when a processor computes with more threads than that one.
   std::function<double()> work_clock() const;
-  /// The times by which kernels have been chosen so far. With them a resumed run, another rank or
-  /// another process chooses the same kernels.
+  /// The times that have chosen kernels so far. With them a resumed run, another rank or another
+  /// process chooses the same kernels.
   std::map<std::string, std::string> kernel_times() const;
   /// Chooses kernels by these times from now on, before any cache.
   void prefer(const std::map<std::string, std::string>& kernel_times);
@@ -170,7 +172,7 @@ class DeviceSet {
   /// its host's share (modelled).
   Duration whole_time(double device_s, const Plan& plan, std::int64_t runs) const;
   /// The modelled time of one step on the host: the longer of its operations on the vector unit and
-  /// its bytes at the DRAM's bandwidth. Call it where host_share is given.
+  /// its bytes at the DRAM's bandwidth. Call it where host_share exists.
   Duration host_time(const Plan& plan, const Step& step) const;
 
  private:
@@ -183,8 +185,8 @@ class DeviceSet {
   std::vector<Device*> devices_;
 };
 
-/// "host: cpu; 12 nodes run there, 1.2e+06 operations on 16 lanes at 700 MHz, 9.6e+06 bytes at
-/// 34 GB/s: ... (modelled)".
+/// Example: "host: cpu; 12 nodes run there, 1.2e+06 operations on 16 lanes at 700 MHz, 9.6e+06
+/// bytes at 34 GB/s: ... (modelled)".
 std::string to_string(const HostShare& share);
 
 }  // namespace triptych::training

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Calls visit(name, member) for every field; serves reading and writing.
+/// Calls visit(name, member) for every field, for reading and writing.
 template <class Report, class Visitor>
 void visit_epoch(Report& report, const Visitor& visit) {
   visit("epoch", report.epoch);

@@ -10,8 +10,8 @@ namespace triptych::training {
 
 nlohmann::ordered_json epoch_json(const EpochReport& report);
 
-/// Reads it back. Throws InvalidArgument, naming the field, for what is missing or wrong, and
-/// IoError for an unknown kind of time.
+/// Reads it back. Throws InvalidArgument with the field for missing or wrong content, and IoError
+/// for an unknown kind of time.
 EpochReport epoch_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace triptych::training

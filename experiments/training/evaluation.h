@@ -1,4 +1,4 @@
-// A model judged on images whose masks are known: each image, and all of them.
+// A model scored on images with known masks: each image, and all of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,11 +17,11 @@ namespace triptych::training {
 
 struct EvaluationOptions {
   double tolerance = segmentation::kBoundaryTolerance;  ///< of the boundary F1
-  /// Class of the regions that V-Rand and V-Info score; nothing: not scored.
+  /// Class of the regions that V-Rand and V-Info score. Nothing: not scored.
   std::optional<std::int64_t> regions = {};
 };
 
-/// One class in one image that has it or was said to.
+/// One class in one image with it in truth or prediction.
 struct ClassEvaluation {
   segmentation::Overlap overlap;
   std::optional<segmentation::BoundaryScores> boundary;
@@ -33,24 +33,24 @@ struct ImageEvaluation {
   double pixel_accuracy = 1;
   double calibration_error = 0;
   double brier = 0;
-  /// Class 1, 2, ...; nothing for a class that is neither there nor predicted.
+  /// Class 1, 2, .... Nothing for a class that is neither there nor predicted.
   std::vector<std::optional<ClassEvaluation>> classes;
   std::optional<segmentation::RegionScores> regions;
 
-  /// Mean over the classes that the image says something of; nothing without one.
+  /// Mean over the classes that the image says something of. Nothing without one.
   segmentation::Score mean_dice() const;
 };
 
 class Evaluation {
  public:
-  /// Judges a model with `classes` outputs, of which 1 tells two classes apart. Throws
-  /// InvalidArgument for a class of regions that it lacks.
+  /// Scores a model with `classes` outputs, where 1 separates two classes. Throws InvalidArgument
+  /// for a class of regions that it lacks.
   Evaluation(std::int64_t classes, const EvaluationOptions& options);
 
   void add(const segmentation::Sample& sample, const Segmentation& predicted);
 
   const std::vector<ImageEvaluation>& images() const { return images_; }
-  /// Positions of up to `count` images, the lowest mean Dice first; those without one come last.
+  /// Positions of up to `count` images, the lowest mean Dice first. Those without one come last.
   std::vector<std::size_t> worst(std::size_t count) const;
   segmentation::Scores scores() const { return scorer_.scores(); }
   const segmentation::ConfusionMatrix& confusion() const { return confusion_; }

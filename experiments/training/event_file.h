@@ -1,6 +1,6 @@
 // Scalars for TensorBoard: an event file, which grows by a record per report and can be read while
 // it grows. Records are framed as TFRecord: length, its CRC-32C, an Event (events.proto), its CRC.
-// A run that goes on begins another file, whose first record says from which step on it counts.
+// A resumed run begins another file. Its first record states the step from which it counts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace triptych::training {
 
-/// Names with their values; "/" in a name makes a group.
+/// Names with their values. "/" in a name makes a group.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
 /// Begins the names of its files.
@@ -23,8 +23,8 @@ inline constexpr std::string_view kEventFilePrefix = "events.out.tfevents.";
 
 class EventFile {
  public:
-  /// Makes the first of FOLDER/events.out.tfevents.NNNNNN.triptych that is not there. What earlier
-  /// files hold of `first_step` and after it is no longer shown. Throws IoError.
+  /// Makes the first of FOLDER/events.out.tfevents.NNNNNN.triptych that is not there. Later records
+  /// in earlier files, from `first_step` on, are no longer shown. Throws IoError.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
   /// Appends, with one write. Throws IoError.
   void write(std::int64_t step, const Scalars& scalars);

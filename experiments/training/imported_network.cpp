@@ -291,7 +291,7 @@ TensorSpec ImportedNetwork::output_for(std::int64_t side) const {
 
 std::optional<std::int64_t> ImportedNetwork::choices(std::size_t input) const {
   const auto network = built(size_);
-  std::set<ValueId> same = {network.inputs.at(input)};  // the input, in whatever shape
+  std::set<ValueId> same = {network.inputs.at(input)};  // the input, of any shape
   std::optional<std::int64_t> least;
   for (const auto& node : network.graph.nodes()) {
     const bool reshapes =

@@ -1,5 +1,5 @@
-// A network from an ONNX file as a model to train: what exporters made for inference goes into
-// training graphs, whose weights begin as the file's.
+// A network from an ONNX file as a model to train: exporters' changes for inference are adapted to
+// training graphs, with the file's weights as initial values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,14 +18,14 @@ namespace triptych::training {
 
 /// How a file becomes a model to train.
 struct ImportedNetworkOptions {
-  std::optional<std::int64_t> size;      ///< of training images; else the file's, or 256
+  std::optional<std::int64_t> size;      ///< of training images, by default the file's, or 256
   std::optional<std::int64_t> channels;  ///< of images, where the file leaves them open
   std::vector<std::string> frozen;       ///< initialisers that are not trained (make_trainable)
   LossKind loss = LossKind::CrossEntropy;
-  /// Sizes of a row of each input's array, in their order, where a run trains on arrays; empty: the
+  /// Sizes of a row of each input's array, in their order, where a run trains on arrays. Empty: the
   /// network takes images.
   std::vector<Dims> rows = {};
-  bool takes_arrays = true;  ///< the command can be given some, which messages advise
+  bool takes_arrays = true;  ///< the command has an option for some, which messages advise
 };
 
 class ImportedNetwork final : public Network {
@@ -40,27 +40,27 @@ class ImportedNetwork final : public Network {
   std::int64_t size_multiple() const override { return size_multiple_; }
   std::int64_t fixed_batch() const override;
 
-  /// The model that a run folder keeps; it becomes the same network again.
+  /// The model that a run folder keeps. It becomes the same network again.
   const onnx::Model& model() const { return trainable_.model; }
   /// The same with the parameters and statistics of `states`, a run's.
   onnx::Model trained(const TensorMap& states) const;
   /// Throws InvalidArgument when `from` has another value of an initialiser that is not trained,
-  /// `names` the other names: what begins with such weights would be of both.
+  /// `names` the other names: a run from such weights would mix both.
   void require_kept(const TensorMap& from, const NameMap& names) const;
   const std::vector<std::string>& frozen() const { return options_.frozen; }
   /// SHA-256 of that model's file.
   const std::string& sha256() const { return sha256_; }
   /// Changes that made it fit for training, for its user.
   std::vector<std::string> notes() const;
-  /// Channels of its images and of its output, and the size that was asked for or is its own.
+  /// Channels of its images and of its output, and the requested size or its own.
   std::int64_t channels() const { return channels_; }
   std::int64_t classes() const { return classes_; }
   std::int64_t size() const { return size_; }
   /// As ModelConfig::maps.
   bool maps() const { return maps_; }
-  /// Sizes of a row of each array that it takes; empty: it takes images.
+  /// Sizes of a row of each array that it takes. Empty: it takes images.
   const std::vector<Dims>& rows() const { return options_.rows; }
-  /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do; nothing
+  /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do. Nothing
   /// when it picks from none.
   std::optional<std::int64_t> choices(std::size_t input) const;
   /// Spec of its output for one example, [1, ...], of the training images' size.
@@ -106,13 +106,13 @@ ModelConfig imported_model(const std::filesystem::path& file,
 ModelConfig imported_model(const std::string& name, onnx::Model model,
                            const ImportedNetworkOptions& options);
 
-/// The network of `model`; nullptr for a preset.
+/// The network of `model`, or nullptr for a preset.
 const ImportedNetwork* imported_network(const ModelConfig& model);
 
 /// File of a run folder that holds its network.
 inline constexpr const char* kModelFile = "model.onnx";
 
-/// Writes down the network of a run in `folder`; nothing for a preset. Throws as OwnFiles::write.
+/// Writes down the network of a run in `folder`. Nothing for a preset. Throws as OwnFiles::write.
 void save_network(const std::filesystem::path& folder, const ModelConfig& model);
 
 }  // namespace triptych::training

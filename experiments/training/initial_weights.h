@@ -1,5 +1,5 @@
 // Fine-tuning: a new run begins with the parameters and statistics of another, taken by name and
-// shape; its optimiser begins anew.
+// shape. Its optimiser starts from zero.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,23 +15,23 @@ namespace triptych::training {
 
 struct InitialWeights {
   TensorMap tensors;
-  std::vector<std::string> notes = {};  ///< what its user must be told about how they were loaded
+  std::vector<std::string> notes = {};  ///< notes for the user about how they were loaded
 };
 
-/// Those of a run folder, its best where that was kept, or of a safetensors file. Throws IoError.
+/// Those of a run folder, the best ones if stored, or of a safetensors file. Throws IoError.
 InitialWeights load_initial_weights(const std::filesystem::path& path);
 
-/// Account of what was taken, for its user, and SHA-256 over its names and values.
+/// A summary of the loaded tensors for the user, and the SHA-256 over their names and values.
 struct TakenWeights {
   std::string text;
   std::string sha256;
 };
 
-/// Which weights are taken, and by which names.
+/// Which weights are loaded, and by which names.
 struct WeightChoice {
   std::vector<std::string> skip = {};  ///< patterns ("head*", as in a shell) of those that stay new
   NameMap names = {};                  ///< where the others are called otherwise
-  std::string source = {};             ///< whose they are, for messages
+  std::string source = {};             ///< their owner, for messages
   std::function<bool(const std::string&)> is_optimizers;  ///< true of a state that is not taken
 };
 

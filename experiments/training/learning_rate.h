@@ -13,7 +13,7 @@ namespace triptych::training {
 /// Learning rate of step `step`, counted from 0. The length of a cosine must be known.
 float learning_rate_of(const RunConfig& config, std::int64_t step);
 
-/// Steps after which the learning rate is 0 and no weight changes any more; nothing when it never
+/// Steps after which the learning rate is 0 and no weight changes any more. Nothing when it never
 /// is, or a cosine goes as long as the run.
 std::optional<std::int64_t> schedule_end(const RunConfig& config);
 
@@ -21,7 +21,7 @@ std::optional<std::int64_t> schedule_end(const RunConfig& config);
 /// schedule's end.
 void require_schedule_of_new(const RunConfig& config, std::int64_t total);
 
-/// The same of the run in `folder`, which goes on after `done` steps.
+/// The same for the run in `folder`, which continues after `done` steps.
 void require_schedule_of_old(const RunConfig& config, std::int64_t done, std::int64_t total,
                              const std::filesystem::path& folder);
 

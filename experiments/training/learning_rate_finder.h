@@ -1,5 +1,5 @@
-// Search for a learning rate: one short training whose rate rises step by step until the loss does
-// (Smith, "Cyclical learning rates for training neural networks", 2017).
+// Search for a learning rate: one short training with a rate that rises step by step until the loss
+// does (Smith, "Cyclical learning rates for training neural networks", 2017).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,8 +31,8 @@ struct RateFinding {
   bool diverged = false;  ///< the loss became four times its least, or not finite: the last trial
 };
 
-/// Trains `config` from its initial weights on the batches of its first steps; nothing is written.
-/// `on_trial` hears each step; returns sooner when `go_on` says no. Throws InvalidArgument for a
+/// Trains `config` from its initial weights on the batches of its first steps. Nothing is written.
+/// `on_trial` hears each step. Returns sooner when `go_on` says no. Throws InvalidArgument for a
 /// range that does not rise, and as TrainingRun does for the rest.
 RateFinding try_learning_rates(
     const DeviceSet& machine, const RunConfig& config, const RateRange& range,

@@ -1,4 +1,4 @@
-// Rows of the table of options. A row is a paragraph: identity, help, then what is not usual.
+// Rows of the table of options. A row is a paragraph: identity, help, then unusual properties.
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 

@@ -1,6 +1,6 @@
 // The progress of a run on disk as soon as it is known: metrics.csv, a row per evaluation, which is
-// replaced as a whole, so that a run that goes on leaves no row twice; and the same as scalars for
-// TensorBoard (event_file.h).
+// replaced as a whole, so that a resumed run repeats no row. The same as scalars for TensorBoard
+// (event_file.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,26 +24,26 @@ struct MetricsRow {
 
 /// Scores of a run.
 struct MetricsColumns {
-  std::int64_t classes = 1;  ///< whose Dice and IoU there are; 0: none, the model makes no maps
+  std::int64_t classes = 1;  ///< classes with Dice and IoU. 0: none, the model makes no maps
   bool accuracy = true;
 };
 
 MetricsColumns columns_of(const RunConfig& config);
 
-/// Header and rows. What is not known stays empty: scores without validation images, of classes
-/// that are neither there nor predicted, and of classes in runs of an earlier version.
+/// Header and rows. Unknown values stay empty: scores without validation images, of classes that
+/// are absent from truth and prediction, and of classes in runs of an earlier version.
 std::string metrics_csv(std::span<const MetricsRow> rows, const MetricsColumns& columns);
 
-/// What TensorBoard shows of a row.
+/// The scalars of a row for TensorBoard.
 Scalars scalars_of(const MetricsRow& row, const MetricsColumns& columns = {});
 
 class MetricsLog {
  public:
-  /// Begins or goes on with the log in `folder`, which is locked. Throws InvalidArgument when a
+  /// Begins or continues the log in `folder`, which is locked. Throws InvalidArgument when a
   /// metrics.csv that this program did not write is there.
   MetricsLog(std::filesystem::path folder, const MetricsColumns& columns);
 
-  /// All evaluations so far, of which the last one is new.
+  /// All evaluations so far, with the last one new.
   void write(std::span<const MetricsRow> rows);
 
  private:

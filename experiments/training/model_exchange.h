@@ -20,10 +20,10 @@ class ModelExchange {
 
   std::vector<float> model() const;
   void set_model(std::span<const float> values);
-  /// A worker's, behind its step, whose model was `before`: its gradients, or how its model has
-  /// changed. There are as many numbers as in the model.
+  /// For a worker with the earlier model `before`, after its step: its gradients, or the change of
+  /// its model. There are as many numbers as in the model.
   void contribute(std::span<const float> before, std::span<float> contribution) const;
-  /// The server's update by one of so many workers; `run` runs the executor.
+  /// The server's update by one of so many workers. `run` runs the executor.
   void apply(std::span<const float> contribution, float learning_rate, int workers,
              const std::function<void()>& run);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = 1 << 22;
 
-/// The text that "*" stands for when `pattern` fits `name`; nothing when it does not.
+/// The text that "*" stands for when `pattern` fits `name`. Nothing when it does not.
 std::optional<std::string> match(const std::string& pattern, const std::string& name) {
   const auto star = pattern.find('*');
   if (star == std::string::npos) return pattern == name ? std::optional("") : std::nullopt;

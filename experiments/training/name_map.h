@@ -10,7 +10,7 @@
 
 namespace triptych::training {
 
-/// A list of pairs, this program's name first. Of names with a "*", which stands for one text on
+/// A list of pairs, this program's name first. For names with a "*", which stands for one text on
 /// both sides ("down1.*" : "encoder.0.*"), and names without, the first pair that fits counts. A
 /// name that no pair fits is the same on both sides.
 class NameMap {

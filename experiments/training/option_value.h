@@ -25,7 +25,7 @@ struct NumberLimits {
   bool above_low = false;  ///< `low` itself is not allowed
 };
 
-/// Allowed range of a number; none for another value.
+/// Allowed range of a number. None for another value.
 using Limits = std::variant<std::monostate, WholeLimits, NumberLimits>;
 
 /// "from 1 to 8", "above 0, up to 1".
@@ -36,7 +36,7 @@ std::string to_string(const NumberLimits& limits);
 bool within(const WholeLimits& limits, std::int64_t value);
 bool within(const NumberLimits& limits, double value);
 
-/// A type whose values a text describes by itself: Augmentation.
+/// A type with its own text form: Augmentation.
 template <class T>
 concept Worded = requires(std::string_view text) {
   T::from_text(text).text();
@@ -48,7 +48,7 @@ struct TextType {
   /// Throws InvalidArgument for a text that no value has.
   void (*take)(void* value, std::string_view text);
   void (*copy)(void* to, const void* from);
-  std::vector<std::string> (*names)() = nullptr;  ///< all texts; null: there are too many
+  std::vector<std::string> (*names)() = nullptr;  ///< all texts. Null: there are too many
 };
 
 struct TextValue {

@@ -1,4 +1,4 @@
-// Files that are kept of a prediction: a mask, probabilities, objects, outlines over the picture.
+// Output files of a prediction: a mask, probabilities, objects, outlines over the picture.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

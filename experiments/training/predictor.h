@@ -22,29 +22,29 @@ namespace triptych::training {
 /// How images meet the network: those that fit into one tile (padded to a multiple of the network's
 /// smallest step) go through whole, larger ones by overlapping tiles.
 struct TileOptions {
-  std::int64_t tile = 0;     ///< side; 0: the model's size, at least 256 where the model allows it
-  std::int64_t margin = -1;  ///< context around what is taken from a tile; -1: a fourth of the tile
+  std::int64_t tile = 0;     ///< side. 0: the model's size, at least 256 where the model allows it
+  std::int64_t margin = -1;  ///< context around the used part of a tile. -1: a fourth of the tile
 };
 
 class Predictor {
  public:
-  /// Uses the parameters of `trainer`, which changes them as it goes on, and its memory.
+  /// Uses the parameters of `trainer`, which changes them during training, and its memory.
   Predictor(const DeviceSet& machine, const ModelConfig& model, Trainer& trainer,
             const TileOptions& options = {});
-  /// Uses fixed weights, folded into the graph; int8 ones when that is the machine's contract
+  /// Uses fixed weights, folded into the graph. int8 ones when that is the machine's contract
   /// (frozen_graph). `weights` must outlive the predictor. Throws InvalidArgument when one is
   /// missing.
   Predictor(const DeviceSet& machine, const ModelConfig& model, const TensorMap& weights,
             const TileOptions& options = {});
 
-  /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
-  /// `go_on`, which is asked before every tile, says no. Throws UnsupportedError for a model that
-  /// makes no maps; so does stream().
+  /// Logits [classes, height, width] of a normalised image [channels, height, width]. None when
+  /// `go_on`, which is called before every tile, returns false. Throws UnsupportedError for a model
+  /// that makes no maps. So does stream().
   std::vector<float> logits(
       std::span<const float> image, segmentation::Size size,
       const std::function<bool()>& go_on = [] { return true; });
 
-  /// The row that a model without maps makes of one example (batch_of); none when `go_on` says no.
+  /// The row that a model without maps makes of one example (batch_of). None when `go_on` says no.
   Tensor row(
       const segmentation::Batch& example, const std::function<bool()>& go_on = [] { return true; });
 
@@ -62,13 +62,13 @@ class Predictor {
   /// must outlive the predictor.
   void stop_at(const std::atomic<bool>& interrupted) { interrupted_ = &interrupted; }
 
-  /// Calls `observer` after every run of the network, each value of which it can then read by name.
-  /// Call it before the first image.
+  /// Calls `observer` after every run of the network. It can then read each value by name. Call it
+  /// before the first image.
   void observe(std::function<void(const Executor&)> observer) { observer_ = std::move(observer); }
 
  private:
   Executor& executor_for(segmentation::Size size);
-  /// The size in which an image goes through the network at once.
+  /// The size of an image that passes through the network at once.
   segmentation::Size step_size(segmentation::Size image) const;
   std::int64_t unit() const;  ///< step of the origins of tiles
   std::vector<float> run(Executor& executor, std::span<const float> image);

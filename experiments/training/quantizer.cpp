@@ -44,7 +44,7 @@ Magnitudes::Magnitudes() : counts_(kBins, 0) {}
 
 void Magnitudes::add(std::span<const float> values) {
   for (const float value : values) {
-    // Magnitudes are ordered as their bits are; NaNs come last.
+    // Magnitudes are ordered as their bits are. NaNs come last.
     const auto bits = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
     ++counts_[bits >> kDroppedBits];
     largest_bits_ = std::max(largest_bits_, bits);

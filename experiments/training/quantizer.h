@@ -14,13 +14,13 @@
 
 namespace triptych::training {
 
-/// The magnitudes of a stream of numbers, counted in bins whose width is 1/128 of their place: a
-/// percentile of any number of them in 256 KiB.
+/// The magnitudes of a stream of numbers, counted in bins with a width of 1/128 of their power of
+/// two: a percentile of any number of them in 256 KiB.
 class Magnitudes {
  public:
   Magnitudes();
   void add(std::span<const float> values);
-  /// The magnitude that `percent` of the numbers do not exceed, rounded up to the end of its bin;
+  /// The magnitude that `percent` of the numbers do not exceed, rounded up to the end of its bin.
   /// 100 gives the largest, exactly. NaNs count as the largest. 0 when nothing was added.
   float percentile(double percent) const;
 
@@ -35,7 +35,7 @@ std::vector<std::shared_ptr<const segmentation::Sample>> spread_samples(
     const segmentation::Dataset& dataset, std::int64_t count);
 
 /// The states of the quantised network, as frozen_graph wants them. Ranges are the `percentile` of
-/// the magnitudes on `images`, computed on `machine`, whose contract is a floating one. Throws
+/// the magnitudes on `images`, computed on `machine`, which has a floating-point contract. Throws
 /// UnsupportedError for a model that int8 cannot compute.
 TensorMap quantize_run(const DeviceSet& machine, const SavedRun& run,
                        std::span<const std::shared_ptr<const segmentation::Sample>> images,
@@ -46,8 +46,8 @@ segmentation::Scores evaluate(Predictor& predictor, const SavedRun& run,
                               const segmentation::Dataset& samples);
 
 /// `config` with the contract that the weights of `run`, loaded from `folder`, ask for: int8 for
-/// quantised ones. `given`: the contract was asked for. Throws InvalidArgument, saying what to
-/// type, when it does not fit the weights.
+/// quantised ones. `given`: the user requested the contract. Throws InvalidArgument with the
+/// command to type when it does not fit the weights.
 ExecutionConfig machine_for(const SavedRun& run, const std::filesystem::path& folder,
                             ExecutionConfig config, bool given);
 

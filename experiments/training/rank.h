@@ -18,7 +18,7 @@ namespace triptych::training {
 struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
-  std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
+  std::size_t memory_limit_mib = 0;  ///< of activations. 0: none
   int accumulate = 1;                ///< micro-batches of each rank: see StrategyRequest
   /// Seconds that a pipeline's cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
@@ -34,26 +34,26 @@ parallel::StrategyRequest strategy_request(const TrainerConfig& config,
 std::map<std::string, double> measure_nodes(const DeviceSet& machine, const TrainerConfig& config,
                                             std::int64_t batch);
 
-/// Rows of a batch, of which row 0 is the first image of all ranks together.
+/// Rows of a batch, with the first image of all ranks together as row 0.
 struct Rows {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
-/// The rows from the first of both to the last; those of the other where one is empty.
+/// The rows from the first of both to the last. Those of the other where one is empty.
 Rows union_of(const Rows& a, const Rows& b);
 
 class Rank {
  public:
-  /// Plans the step. With an end of `transport` the machine is one of several, whose clocks are
-  /// simulated with `time`. Throws FaultError when the ranks' plans do not fit together. The
-  /// machine must outlive the rank.
+  /// Plans the step. With an end of `transport` the machine is one of several with clocks that
+  /// `time` simulates. Throws FaultError when the ranks' plans do not fit together. The machine
+  /// must outlive the rank.
   Rank(const DeviceSet& machine, const TrainerConfig& config,
        std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time);
 
   /// The rows of the batch that its inputs hold: its share, or all. Nobody else need draw others.
   Rows rows() const;
-  /// `x`, `target` and the model's `other` inputs hold rows of the batch from `first_row` on; the
+  /// `x`, `target` and the model's `other` inputs hold rows of the batch from `first_row` on. The
   /// rank takes its own. Throws InvalidArgument when they are of another dtype or size, or lack
   /// some of its rows.
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
@@ -67,9 +67,9 @@ class Rank {
   /// Bytes that the rank sends for it that sends most.
   std::int64_t average_bytes() const;
 
-  /// Runs this rank's part of a stretch, whose sizes an asynchronous strategy knows. Rank 0 serves,
-  /// the others work; `load` sets the inputs of a step. Afterwards all ranks have the server's
-  /// model.
+  /// Runs this rank's part of a stretch, which has the sizes of an asynchronous strategy. Rank 0
+  /// serves, the others work. `load` sets the inputs of a step. Afterwards all ranks have the
+  /// server's model.
   void run_stretch(parallel::Stretch stretch, const parallel::Server& server,
                    const std::function<float(std::int64_t)>& learning_rate,
                    const std::function<void(std::int64_t)>& load, parallel::StretchRecord& record);
@@ -96,7 +96,7 @@ class Rank {
   TensorSpec spec(const std::string& name) const;
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
-  /// Forward nodes of each stage of a pipeline; else empty.
+  /// Forward nodes of each stage of a pipeline, otherwise empty.
   const std::vector<std::int64_t>& cut() const { return cut_; }
   /// As RankGraph says.
   const std::vector<std::string>& without_rule() const { return without_rule_; }
@@ -106,7 +106,7 @@ class Rank {
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
  private:
-  /// The mean over all ranks, so that all cut alike.
+  /// The mean over all ranks, so that all cut equally.
   void agree_on(std::map<std::string, double>& seconds);
   Rows rows_of(std::string_view input) const;
   void set_rows(const std::string& input, const Tensor& given, std::int64_t first);
@@ -122,7 +122,7 @@ class Rank {
   std::vector<std::int64_t> cut_;
   std::vector<std::string> without_rule_, inexact_;
   int share_ = 0;                        ///< of the batch
-  std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
+  std::map<std::string, Tensor> parts_;  ///< its rows of each input, if it receives more
   std::unique_ptr<Executor> executor_;
 };
 

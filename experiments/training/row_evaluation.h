@@ -1,4 +1,4 @@
-// A model that makes a row of each example, judged: classes of images and tokens, values.
+// Scores of a model that returns a row for each example: classes of images and tokens, values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ struct RowJudgement {
   std::string name;
   std::int64_t counted = 0;  ///< elements that have a class, or values
   std::int64_t right = 0;    ///< of classes
-  double loss = 0;           ///< cross-entropy or squared error, mean over them; 0 without any
+  double loss = 0;           ///< cross-entropy or squared error, mean over them, 0 without any
   /// A single element's class, the likeliest one and its probability.
   std::int64_t truth = -1, predicted = -1;
   double probability = 0;
@@ -33,11 +33,11 @@ class RowEvaluation {
   void add(const std::string& name, const Tensor& row, const Tensor& target);
 
   const std::vector<RowJudgement>& rows() const { return rows_; }
-  /// Share of the counted elements whose class is the likeliest; 1 without any, and of values.
+  /// Share of the counted elements with the right likeliest class. 1 without any, and for values.
   double accuracy() const;
   /// Mean over the examples that count.
   double loss() const;
-  /// Examples and accuracy; nothing of single classes.
+  /// Examples and accuracy. Nothing of single classes.
   segmentation::Scores scores() const;
   /// Elements by their true and predicted class, where there are any.
   const std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>& confusion() const {

@@ -37,7 +37,7 @@ std::vector<std::int64_t> widened(const Tensor& array) {
   return {values.begin(), values.end()};
 }
 
-/// Whole numbers of any width as i64; nothing of other types.
+/// Whole numbers of any width as i64. Nothing of other types.
 std::optional<std::vector<std::int64_t>> whole_numbers(const Tensor& array) {
   switch (array.dtype()) {
     case DType::I64:
@@ -77,8 +77,8 @@ void require_finite(const Tensor& array, const std::string& file) {
   refuse(file, fmt::format("row {} has a value that is not finite", row));
 }
 
-/// Refuses numbers by which input `input` of the network picks from a table that has fewer rows;
-/// negative ones count from its end.
+/// Refuses numbers that exceed the table that input `input` of the network indexes. Negative ones
+/// count from its end.
 void require_choices(const Tensor& array, const ImportedNetwork& network, std::size_t input,
                      const std::string& file) {
   const auto numbers = whole_numbers(array);
@@ -92,7 +92,7 @@ void require_choices(const Tensor& array, const ImportedNetwork& network, std::s
                            *bad, rows, rows - 1));
 }
 
-/// Classes as the loss takes them, of `classes` (1 means two); `ignored` becomes kNoClass.
+/// Classes as the loss takes them, of `classes` (1 means two). `ignored` becomes kNoClass.
 Tensor as_classes(const Tensor& array, const TensorSpec& wanted, const RunConfig& config) {
   const auto& file = config.data.target;
   const auto numbers = whole_numbers(array);

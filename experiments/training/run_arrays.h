@@ -1,4 +1,4 @@
-// Arrays that a run trains on instead of pictures: .npy files whose rows are its examples.
+// Arrays that a run trains on instead of pictures: .npy files with its examples as rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace triptych::training {
 
 /// The file of each of the model's inputs, in their order, from "x.npy", in that order, or
-/// "name=x.npy". Throws InvalidArgument for a name twice or unknown, or one file
+/// "name=x.npy". Throws InvalidArgument for a repeated or unknown name, or one file
 /// too many or too few.
 std::vector<std::string> files_of_inputs(const onnx::Model& model,
                                          const std::vector<std::string>& texts);
@@ -23,7 +23,7 @@ std::vector<std::string> files_of_inputs(const onnx::Model& model,
 std::vector<Dims> row_sizes(const std::vector<std::string>& files);
 
 /// The examples of config.data.inputs and target, classes as the loss takes them. Throws IoError
-/// with the file when one is missing or broken, or rows, types, sizes or classes do not fit;
+/// with the file when one is missing or broken, or rows, types, sizes or classes do not fit.
 /// InvalidArgument when they are not those of config.data.sha256.
 segmentation::Dataset load_arrays(const RunConfig& config);
 

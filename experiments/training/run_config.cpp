@@ -43,7 +43,7 @@ void validate_synthetic(const RunConfig& config) {
           "the option invert is for masks from files; synthetic ones are right already");
 }
 
-/// A run whose network makes a row of each example.
+/// A run with a network that returns a row for each example.
 void validate_rows(const RunConfig& config) {
   const auto& data = config.data;
   const bool arrays = !data.inputs.empty();
@@ -107,7 +107,7 @@ void validate(const RunConfig& config) {
     segmentation::parse_class_weights(config.weights.classes, config.model.classes);
   validate_labels(config);
   if (is_synthetic(data) && config.model.maps) validate_synthetic(config);
-  static_cast<void>(to_json(config));  // what a checkpoint could not keep
+  static_cast<void>(to_json(config));  // values that a checkpoint could not store
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

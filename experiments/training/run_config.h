@@ -20,7 +20,7 @@
 
 namespace triptych::training {
 
-/// Source of a run whose data its caller gives (LoadData), and gives again when it goes on.
+/// Source of a run with data from its caller (LoadData), who provides them again on resume.
 inline constexpr const char* kGivenData = "given";
 
 /// Where the images come from and which of them validate.
@@ -39,17 +39,16 @@ struct DataConfig {
   std::string train_split = "train";
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
-  /// Parts of cross-validation that the images are cut into, of which part `fold`, from 0,
-  /// validates; 0: none.
+  /// Number of parts for cross-validation. Part `fold`, from 0, validates. 0: none.
   std::int64_t folds = 0;
   std::int64_t fold = 0;
-  bool invert = false;  ///< without labels: the target is what the mask leaves dark
+  bool invert = false;  ///< without labels: the target is the dark part of the mask
   /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
-  /// masks suggest, which is kept here when they have been read. Of folders of classes their names
-  /// by number, "cat,dog".
+  /// masks suggest, which is stored here after reading them. For folders of classes their names by
+  /// number, "cat,dog".
   std::string labels;
-  std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
-  std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
+  std::int64_t ignore_label = -1;  ///< the mask value of pixels that do not count. -1: none
+  std::string class_names;         ///< "background,nucleus": the names of the classes, or empty
   /// Colours of the numbers of the masks that trained (segmentation::MaskSet::palette).
   std::string palette;
   std::vector<double> shares = {};  ///< of the classes in the masks that trained
@@ -59,17 +58,18 @@ struct DataConfig {
   /// Validation images that are drawn: sections of a stack in a row, or, in runs of before there
   /// was a choice, each by itself.
   segmentation::Sections sections = segmentation::Sections::Together;
-  std::int64_t cache_mib = 0;  ///< most MiB of images in memory; 0: half of what is available
+  std::int64_t cache_mib = 0;  ///< most MiB of images in memory. 0: half of the available memory
 
   segmentation::NormalizeOptions normalization() const { return {normalize, normalize_channels}; }
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
 
-/// By what the best evaluation's weights are kept beside the last ones.
+/// The score that selects the best evaluation. Its weights are stored in addition to the last ones.
 enum class Keep : std::uint8_t { None, Dice, Loss };
 
-/// Words of a saved configuration on a network that is no preset, whose file stands beside it.
+/// Words of a saved configuration for a network that is no preset, with its file next to the
+/// configuration.
 struct NetworkReference {
   std::string sha256;
   std::vector<std::string> frozen;
@@ -78,36 +78,35 @@ struct NetworkReference {
 
 struct RunConfig {
   ModelConfig model;
-  NetworkReference network = {};  ///< until attach_network; says nothing afterwards
+  NetworkReference network = {};  ///< until attach_network. Unused afterwards
   DataConfig data;
   TrainingOptions training;
   segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
-  Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
-  std::int64_t schedule_steps = 0;  ///< length of the cosine; 0: the whole run, fixed at its start
-  std::int64_t warmup = 0;          ///< first steps, in which the learning rate rises to its start
+  Schedule schedule = Schedule::Constant;  ///< of the learning rate. A cosine goes down to 0
+  std::int64_t schedule_steps = 0;  ///< length of the cosine. 0: the whole run, fixed at its start
+  std::int64_t warmup = 0;          ///< first steps, with a learning rate that rises to its start
   std::string init;                 ///< run folder or safetensors file that the weights come from
-  std::vector<std::string> init_skip = {};  ///< patterns of names that begin anew all the same
-  std::string init_names = {};              ///< file of their names there (NameMap); empty: alike
-  std::string init_sha256 = {};             ///< of what was taken
-  std::int64_t epochs = 10;                 ///< in all; 0: only `steps` ends the run
-  std::int64_t steps = 0;                   ///< in all; 0: only `epochs` ends the run
+  std::vector<std::string> init_skip = {};  ///< patterns of names that are initialised nevertheless
+  std::string init_names = {};              ///< file of their names there (NameMap). Empty: none
+  std::string init_sha256 = {};             ///< of the loaded tensors
+  std::int64_t epochs = 10;                 ///< in all. 0: only `steps` ends the run
+  std::int64_t steps = 0;                   ///< in all. 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;         ///< 0: whole batches of the training images, at least 1
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
-  /// Training batches from which the running statistics of batch normalisation are estimated anew
-  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
-  /// training.
+  /// Training batches for the new estimate of the running statistics of batch normalisation, for
+  /// evaluation and for the stored weights (batch_statistics.h). 0: they stay those of training.
   std::int64_t statistics_batches = 8;
-  std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
+  std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs. 0: no others
   Keep keep = Keep::None;
-  std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
+  std::int64_t patience = 0;  ///< evaluations without a better one that end the run. 0: none do
   std::size_t memory_limit_mib = 0;
   int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
-  std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
-  std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
-  /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;
-  /// taken again when the run is resumed on as many stages. Empty: it has no stages yet.
+  std::int64_t tile = 0;     ///< of evaluation. 0: chosen by the model
+  std::int64_t margin = -1;  ///< of evaluation. -1: a fourth of the tile
+  /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them.
+  /// Taken again when the run is resumed on as many stages. Empty: it has no stages yet.
   std::vector<std::int64_t> cut;
 };
 
@@ -127,10 +126,10 @@ inline bool has_classes(const RunConfig& config) {
 /// options (run_options.h).
 void require_within_limits(const RunConfig& config);
 
-/// Throws InvalidArgument for what is wrong before any file is read.
+/// Throws InvalidArgument for wrong values before any file is read.
 void validate(const RunConfig& config);
 
-/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields, and for a
+/// JSON text of `config`, and back. Throws InvalidArgument for missing or wrong fields, and for a
 /// path that is not UTF-8. A network
 /// that is no preset is not in it: attach_network.
 std::string to_json(const RunConfig& config);
@@ -149,7 +148,7 @@ struct TrainingData {
   segmentation::Dataset train;
   segmentation::Dataset validation;
   segmentation::Normalization normalization;
-  std::string held_out;  ///< what validates, and why just that
+  std::string held_out;  ///< the validation set and the reason for it
   /// Batches that come ready instead of training images: that of step 0, 1, ..., each asked for
   /// once, in order, perhaps on another thread. Running statistics of batch normalisation then stay
   /// those of training.
@@ -160,7 +159,7 @@ struct TrainingData {
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
 
-/// How a run gets its data: load_data, or what its caller has in memory.
+/// The source of a run's data: load_data, or arrays of its caller.
 using LoadData =
     std::function<TrainingData(const RunConfig& config, const std::function<void()>& on_file)>;
 

@@ -62,7 +62,7 @@ class Preparation {
   }
   const std::string& last() const { return last_; }
 
-  /// Puts them before the network's nodes, in which the input `name` is their result.
+  /// Puts them before the network's nodes, which read their result as the input `name`.
   void finish(const std::string& name) {
     for (auto& node : model_.nodes) std::ranges::replace(node.inputs, name, last_);
     model_.nodes.insert(model_.nodes.begin(), nodes_.begin(), nodes_.end());

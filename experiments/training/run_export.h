@@ -1,5 +1,5 @@
-// Trained models as ONNX files, for other programs: the network with the weights that inference
-// here uses, and before it, as nodes, what makes its input of a picture's values.
+// Trained models as ONNX files, for other programs: the network with the weights of inference,
+// preceded by nodes that convert a picture's values to its input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ namespace triptych::training {
 enum class Pixels : std::uint8_t {
   Bytes,       ///< uint8, 0 to 255, as most pictures have them
   Unit,        ///< f32, 0 to 1 for integers of any depth, floating values as they are
-  Normalized,  ///< f32, what the network takes: nothing stands before it
+  Normalized,  ///< f32, the input of the network: no nodes precede it
 };
 
 struct RunExportOptions {
@@ -32,8 +32,8 @@ struct RunExportOptions {
 bool is_on_arrays(const SavedRun& run);
 
 /// Content of an ONNX file. Input "image" [batch, channels, height, width], or the arrays of a
-/// network that takes those, output "logits" [batch, classes, height, width], or what it makes;
-/// batch and, where the network allows it, sizes are open. Its metadata say how to read both:
+/// network that takes those, output "logits" [batch, classes, height, width], or its own output.
+/// Batch and, where the network allows it, sizes are open. Its metadata say how to read both:
 /// "triptych.classes" (names), "triptych.activation" (sigmoid or softmax), and of images
 /// "triptych.pixels", "triptych.normalization" (JSON) and "triptych.size_multiple". Throws
 /// UnsupportedError for int8 weights, and for an operator set other than that of an imported

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";    // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
-/// JSON text: times by which kernels were chosen, by measurement_key.
+/// JSON text: times that chose kernels, by measurement_key.
 constexpr const char* kKernelTimesTensor = "run.kernel_times";
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
@@ -54,7 +54,7 @@ Tensor tensor_of_text(std::string_view text) {
   return bytes;
 }
 
-/// Histories are kept with the tensors, because the checkpoint's index must stay small.
+/// Histories are stored with the tensors, because the checkpoint's index must stay small.
 TensorMap histories_of(const SavedRun& run) {
   Json epochs = Json::array();
   for (const auto& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
@@ -239,7 +239,7 @@ SavedRun load_previous(const fs::path& folder, const IoError& damage) {
   }
 }
 
-/// `states`, each of which is looked at before it is written.
+/// `states`, each checked before it is written.
 TensorSources checked(TensorSources states, const fs::path& folder) {
   for (auto& [name, source] : states) {
     source.read = [read = std::move(source.read), name = name, folder] {

@@ -1,14 +1,14 @@
 // Files that a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
 //   FOLDER/model.onnx    the network, where it is none of the presets
-//   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
-//   FOLDER/.triptych     what else was written here (core/io/own_files.h)
+//   FOLDER/best/         the run at its best evaluation, a run folder itself (--keep)
+//   FOLDER/.triptych     list of the other files written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
-//   FOLDER/report.json   what the command says with --json; report.html and *.svg are made from it
+//   FOLDER/report.json   output of the command with --json, the source of report.html and *.svg
 //   FOLDER/losses.csv    step,loss of every step so far
 //   FOLDER/metrics.csv   scores of every evaluation, also as TensorBoard's events (metrics_log.h)
 //   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
-//                        order in which their contributions came
+//                        order of arrival of their contributions
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +41,7 @@ inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {
   std::int64_t epoch = 0;  ///< from 1
-  std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
+  std::int64_t steps = 0;  ///< of this epoch. Fewer than a whole one when the run stopped inside
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
   double validation_loss = 0;   ///< their cross-entropy, mean over the images
@@ -51,8 +51,8 @@ struct EpochReport {
   double images_per_second = 0;  ///< in training
 };
 
-/// A stretch of asynchronous training: steps of each worker, and the workers in the order in which
-/// their contributions came.
+/// A stretch of asynchronous training: steps of each worker, and the workers in the order of
+/// arrival of their contributions.
 struct UpdateStretch {
   std::int64_t steps = 0;
   std::vector<int> ranks;
@@ -61,24 +61,24 @@ struct UpdateStretch {
 /// A run as its checkpoint holds it: enough to go on to the same bits.
 struct SavedRun {
   RunConfig config;
-  ExecutionConfig machine;  ///< but for `threads`, on which no result depends
+  ExecutionConfig machine;  ///< except `threads`, which affects no result
   segmentation::Normalization normalization;
   std::vector<EpochReport> epochs;
   std::vector<float> losses;  ///< one per finished step
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
-  /// Estimates that stand for running statistics where the weights are used, by the names of those;
-  /// empty: none were made.
+  /// Estimates that stand for running statistics where the weights are used, by the names of those.
+  /// Empty: none were made.
   TensorMap statistics = {};
-  std::vector<std::string> notes = {};  ///< what its user must be told about how it was loaded
+  std::vector<std::string> notes = {};  ///< notes for the user about how it was loaded
 };
 
 /// True when `folder` holds a run that can be resumed.
 bool holds_run(const std::filesystem::path& folder);
 
-/// Says whose file it is when `path` is, or would be, one that the run in its folder needs to go
-/// on, to be used or to be shown: "the run in \"RUN\""; else empty. Pictures and what is made from
-/// its report are not.
+/// Names the owner of `path` when it is, or would be, a file that the run in its folder needs for
+/// resume, use or display: "the run in \"RUN\"". Otherwise empty. Pictures and files made from its
+/// report are not.
 std::string run_that_needs(const std::filesystem::path& path);
 
 /// A damaged newest checkpoint is replaced by the one before it, which a note says. Throws IoError
@@ -91,9 +91,9 @@ SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = Check
 void require_same_images(const SavedRun& run, const segmentation::Normalization& now,
                          const std::filesystem::path& folder);
 
-/// The run in `folder` for inference: as it was at its best evaluation where that was kept, which a
-/// note says, else the newest, or the one before it; FOLDER/checkpoint and FOLDER/best name one of
-/// them. The estimates are in the place of the running statistics. Throws as load_run does.
+/// The run in `folder` for inference: at its best evaluation if that is stored, with a note,
+/// otherwise the newest, or the one before it. FOLDER/checkpoint and FOLDER/best name one of them.
+/// The estimates are in the place of the running statistics. Throws as load_run does.
 SavedRun load_trained(const std::filesystem::path& folder,
                       CheckpointAge age = CheckpointAge::Newest);
 
@@ -101,7 +101,7 @@ SavedRun load_trained(const std::filesystem::path& folder,
 std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);
 
 /// Saves `run` with `states` in place of its own. Throws IoError when writing fails, and
-/// NumericError when a state is not finite; the checkpoints before stay.
+/// NumericError when a state is not finite. The checkpoints before stay.
 void save_run(const std::filesystem::path& folder, const SavedRun& run, TensorSources states);
 
 /// Makes `folder` and those above it when needed. Throws IoError.
@@ -112,7 +112,7 @@ void make_folder(const std::filesystem::path& folder);
 /// not after it.
 void require_room(const std::filesystem::path& folder);
 
-/// Removes what a killed process that wrote this run has left. This one must hold its lock.
+/// Removes the remains of a killed process that wrote this run. This one must hold its lock.
 void remove_leavings(const std::filesystem::path& folder);
 
 /// Lists the outputs of a run of a program that kept no list: they are this program's.

@@ -87,7 +87,7 @@ Json model_json(ModelConfig model) {
   return json;
 }
 
-/// A preset, or one whose network is not here: attach_network.
+/// A preset, or another one, which attach_network must complete.
 void read_model(const Json& json, RunConfig& config) {
   if (!json.contains("network")) {
     config.model = model_preset(json.at("name").get<std::string>());
@@ -102,7 +102,7 @@ void read_model(const Json& json, RunConfig& config) {
   read_if_there(json, "maps", config.model.maps);
 }
 
-/// Runs of before labels were kept split masks of two classes at half of their full scale.
+/// Runs from before the option of labels split masks of two classes at half of their full scale.
 void add_labels(const Json& data, RunConfig& config) {
   const bool has_masks = config.model.maps && !is_synthetic(config.data);
   if (data.contains("labels") || config.model.classes > 2 || !has_masks) return;

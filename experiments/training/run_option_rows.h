@@ -15,7 +15,7 @@ inline constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 24;
 /// Images, arrays and the model.
 std::vector<RunOption> data();
 
-/// Learning, length, evaluation, what is stored.
+/// Learning, length, evaluation, stored files.
 std::vector<RunOption> learning();
 
 /// Machine, ranks, options of every command.

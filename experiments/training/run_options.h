@@ -21,8 +21,8 @@ namespace triptych::training {
 
 /// Values that only the command `train` has. They are no part of the run.
 struct CommandConfig {
-  std::string out;     ///< run folder; empty: a new one
-  std::string resume;  ///< folder of the run that is resumed; empty: a new run
+  std::string out;     ///< run folder. Empty: a new one
+  std::string resume;  ///< folder of the run that is resumed. Empty: a new run
   bool previous = false;
   std::string replay;  ///< folder of a run with updates.csv
   std::size_t mask_pictures = 4;
@@ -72,7 +72,7 @@ enum class RankPolicy : std::uint8_t {
 /// Presence of a field in the JSON of a run.
 enum class Storage : std::uint8_t {
   Always,
-  Later,  ///< always written; a run of an earlier version may lack it
+  Later,  ///< always written. A run of an earlier version may lack it
   Never,
 };
 
@@ -82,7 +82,7 @@ enum class OptionPlace : std::uint8_t { None, OutputFolder };
 /// The option applies only with another one, or not with it.
 struct OptionCondition {
   std::string_view option;
-  std::vector<std::string> values = {};  ///< of the other option; empty: any
+  std::vector<std::string> values = {};  ///< of the other option. Empty: any
   bool applies = true;                   ///< false: it does not apply with it
 };
 
@@ -94,7 +94,7 @@ using OptionMember =
     std::variant<std::monostate, ModelMember, RunMember, MachineMember, CommandMember>;
 
 struct RunOption {
-  std::string_view name = {};  ///< with its dashes; empty: a field without an option
+  std::string_view name = {};  ///< with its dashes. Empty: a field without an option
   OptionGroup group = OptionGroup::None;
   OptionMember member = {};
   std::string_view field = {};   ///< in JSON, "data.source" for one of the object "data"
@@ -127,7 +127,7 @@ struct RunOption {
 
 std::span<const RunOption> run_options();
 
-/// The row of a name, with its dashes or without; null for a name that no row has.
+/// The row of a name, with its dashes or without. Null for a name that no row has.
 const RunOption* find_run_option(std::string_view name);
 
 /// The row of a name that the table has.
@@ -139,11 +139,11 @@ std::int64_t most_of(std::string_view name);
 /// "batch" of "training.batch".
 std::string_view last_part(std::string_view field);
 
-/// The value of the run's configuration, of its model too; of no other row.
+/// The value from the run's configuration, including its model, and from no other row.
 std::optional<Value> value_in(const RunOption& option, RunConfig& config);
 std::optional<Value> value_in(const RunOption& option, ExecutionConfig& machine);
 
-/// Options that were given when a run is resumed, and the values that all options then have.
+/// Options that were given on resume, and the values that all options then have.
 struct ResumeOptions {
   std::span<const std::string> given;  ///< names with dashes, or keywords of Python
   const RunConfig& config;
@@ -160,11 +160,11 @@ void apply_on_resume(const ResumeOptions& options, ExecutionConfig& machine);
 /// Throws InvalidArgument when a stored option of the machine differs: the bits would, too.
 void require_same_numerics(const ExecutionConfig& run, const ExecutionConfig& other);
 
-/// True when `saved` is a run of the options `asked`. Values that the run completed count only
-/// where they were given.
+/// True when `saved` is a run of the options `asked`. Values that the run completed count only if
+/// they were given.
 bool is_run_of(const RunConfig& saved, const RunConfig& asked);
 
-/// True for a field of the configuration, "data.source", whose value may change on resume.
+/// True for a field of the configuration, "data.source", that may change on resume.
 bool may_change(std::string_view field);
 
 /// True for a field that each rank may have for itself. A list counts with all its entries.

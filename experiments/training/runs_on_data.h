@@ -1,5 +1,5 @@
 // Which runs trained on a data set that this program wrote. A run adds itself to the list of such a
-// folder (core/io/own_list.h); nothing is written into data of others.
+// folder (core/io/own_list.h). Nothing is written into data of others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -158,7 +158,8 @@ void Segmenter::stream(segmentation::Size size,
 }
 
 std::int64_t Segmenter::stream_bytes(segmentation::Size size) const {
-  // Samples, planes and normalised values; logits, probabilities, those of a class, and classes.
+  // Samples, planes and normalised values, then logits, probabilities, those of a class, and
+  // classes.
   const auto& model = run_.config.model;
   return predictor_.band_height(size) * size.width *
          (3 * 4 * model.in_channels + 3 * 4 * model.classes + 1);

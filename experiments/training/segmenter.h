@@ -1,4 +1,4 @@
-// From an image to probabilities and classes, with what may be done between: a threshold, and the
+// From an image to probabilities and classes, with optional steps between: a threshold, and the
 // mean over the image's orientations.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,7 +28,7 @@ enum class TestTime : std::uint8_t {
 
 struct SegmenterOptions {
   TestTime test_time = TestTime::None;
-  /// Class 1 where its probability is above; for models of two classes alone. Without it the most
+  /// Class 1 where its probability is above, for models of two classes alone. Without it the most
   /// probable class, of equals the first.
   std::optional<float> threshold = {};
 };
@@ -49,7 +49,7 @@ class Segmenter {
   Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterOptions& options = {});
 
   Segmentation segment(const segmentation::Sample& sample);
-  /// The same band by band, of an image of which `read` gives rows as a sample of the network's
+  /// The same band by band, for an image with rows that `read` returns as a sample of the network's
   /// channels. Throws InvalidArgument for augmentation, which needs it whole.
   void stream(segmentation::Size size,
               const std::function<segmentation::Sample(const segmentation::Band&)>& read,
@@ -71,7 +71,7 @@ class Segmenter {
 /// mirrored top to bottom by bit 2 and left to right by bit 1. Size: that of the result.
 std::vector<float> oriented(std::span<const float> planes, segmentation::Size size, int index);
 segmentation::Size oriented(segmentation::Size size, int index);
-/// Takes oriented() back; `size` is that of the result.
+/// Takes oriented() back. `size` is that of the result.
 std::vector<float> turned_back(std::span<const float> planes, segmentation::Size size, int index);
 
 }  // namespace triptych::training

@@ -1,4 +1,5 @@
-// Estimated statistics of batch normalisation (batch_statistics.h), of whatever runs the graph.
+// Estimated statistics of batch normalisation (batch_statistics.h), for any program that runs the
+// graph.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace triptych::training {
 
-/// Sets the inputs of a graph of a model, but for the target.
+/// Sets the inputs of a graph of a model, except the target.
 void set_model_inputs(Executor& executor, const segmentation::Batch& batch);
 
 /// The statistics of a graph of build_statistics_graph: the names of its states in pairs, mean and

@@ -13,7 +13,7 @@
 namespace triptych::training {
 namespace {
 
-constexpr std::int64_t kRows = 256;  ///< of a band that statistics are taken of
+constexpr std::int64_t kRows = 256;  ///< of the band that statistics are computed from
 
 /// One file while it grows.
 struct Output {

@@ -23,13 +23,13 @@ class StreamedPrediction {
   StreamedPrediction(Segmenter& segmenter, const SavedRun& run, PictureFile& file,
                      std::int64_t page);
 
-  /// Why it cannot be done; empty: it can.
+  /// Why it cannot be done. Empty: it can.
   std::string obstacle(const std::vector<PredictionTarget>& targets,
                        const PredictionFileOptions& options, TestTime test_time) const;
   /// Most bytes that it takes besides the network.
   std::int64_t bytes(std::size_t targets) const;
   /// Statistics of the picture, by two readings, which write() normalises by where the training's
-  /// images were normalised by themselves; else a warning when they are far from those.
+  /// images were normalised by themselves. Else a warning when they are far from those.
   std::string prepare();
   void write(const std::vector<PredictionTarget>& targets, const PredictionFileOptions& options,
              OwnFiles& own);
@@ -41,7 +41,7 @@ class StreamedPrediction {
   const SavedRun& run_;
   PictureFile& file_;
   std::int64_t page_;
-  segmentation::Normalization own_;  ///< of the picture alone; else nothing is done
+  segmentation::Normalization own_;  ///< of the picture alone. Else nothing is done
 };
 
 }  // namespace triptych::training

@@ -6,7 +6,7 @@
 
 namespace triptych::training {
 
-/// The images of a run whose data is "synthetic": those that load_data loads.
+/// The images of a run with "synthetic" data: those that load_data loads.
 segmentation::Dataset synthetic_images(const RunConfig& config);
 
 }  // namespace triptych::training

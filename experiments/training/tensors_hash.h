@@ -11,14 +11,14 @@
 
 namespace triptych::training {
 
-/// SHA-256 over tensors in the order in which they are added: of each its name, then its values.
+/// SHA-256 over tensors in the order of their addition: for each its name, then its values.
 class TensorsHash {
  public:
   void add(std::string_view name, const Tensor& tensor) {
     hash_.update(std::as_bytes(std::span(name)));
     hash_.update(tensor.bytes());
   }
-  /// The digest of all so far; call once.
+  /// The digest of all data so far. Call once.
   std::string finish() { return hash_.finish(); }
 
  private:

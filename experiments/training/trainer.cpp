@@ -162,7 +162,7 @@ float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,
   });
   const auto spent = time_in_messages() - before;
   communication_ += spent;
-  // The rank waits for what is around the messages, too, which is no part of them.
+  // The rank also waits for the work around the messages, which is no part of them.
   exposed_ += std::min(spent, ranks_[0]->exposed() - waited_before);
   if (period_ > 0 && ++own_steps_ == period_) synchronize();
   if (time_) time_->advance();

@@ -19,7 +19,7 @@
 
 namespace triptych::training {
 
-/// True when rank 0 is in this process, which then speaks for all and writes what they keep.
+/// True when rank 0 is in this process, which then reports for all and writes the common files.
 bool leads(const ParallelConfig& config);
 
 /// Counts over all contributions so far: how many others came between a worker's reading of the
@@ -30,7 +30,7 @@ struct Staleness {
   std::int64_t contributions = 0;
 };
 
-/// Wishes and reports of a stretch; steps count from its beginning.
+/// Options and reports of a stretch. Steps count from its beginning.
 struct StretchCallbacks {
   std::function<segmentation::Batch(std::int64_t, const Rows&)> inputs;  ///< rows of a step's batch
   std::function<float(std::int64_t)> learning_rate;
@@ -41,26 +41,26 @@ struct StretchCallbacks {
 class Trainer {
  public:
   /// Plans the training step and creates the initial states. The machine, which must outlive the
-  /// trainer, is this process's first rank; those of its other ranks are opened here. Throws
+  /// trainer, is this process's first rank. Those of its other ranks are opened here. Throws
   /// InvalidArgument when the batch cannot be shared out.
   Trainer(const DeviceSet& machine, const TrainerConfig& config);
 
   /// The rows of a batch that the ranks of this process need: the others need not be drawn here.
   Rows rows() const;
-  /// One optimiser step; returns the loss, which may be not finite. `x`, `target` and the model's
+  /// One optimiser step. Returns the loss, which may be not finite. `x`, `target` and the model's
   /// `others` hold the rows of the batch from `first_row` on.
   float step(const Tensor& x, const Tensor& target, float learning_rate, std::int64_t first_row = 0,
              std::span<const Tensor> others = {});
-  /// Throws InvalidArgument in every process, unless all processes have the same facts; see
-  /// agreement.h. All processes call it at the same time.
+  /// Throws InvalidArgument in every process, unless all processes have the same facts
+  /// (agreement.h). All processes call it at the same time.
   void require_agreement(const Facts& own);
   /// True when its ranks train each at its own pace: then it runs stretches, not steps.
   bool asynchronous() const { return asynchronous_; }
-  /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws rows of a
-  /// step's batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps,
+  /// This many steps of each rank, or fewer when `interrupted` returns true. `inputs` draws rows of
+  /// a step's batch, for one rank at a time. `on_loss` hears, in order, the losses of the steps,
   /// which are returned. All processes do it at the same time.
   std::vector<float> run_stretch(std::int64_t steps, const StretchCallbacks& callbacks);
-  /// The order in which contributions came, one entry per stretch.
+  /// The order of arrival of the contributions, one entry per stretch.
   const std::vector<UpdateStretch>& updates() const { return updates_; }
   void set_updates(std::vector<UpdateStretch> updates) { updates_ = std::move(updates); }
   /// Stretches from now on are those that follow in this record, as far as it goes.
@@ -71,11 +71,11 @@ class Trainer {
     return ranks_[0]->message_bytes() / static_cast<std::size_t>(period_);
   }
 
-  /// Tells other processes that this one goes on with something else than a step
+  /// Tells other processes that this one continues with other work than a step
   /// (Communicator::tell_busy).
   void tell_busy(const char* doing);
 
-  /// One step, each node alone, and what every rank of this process did in it.
+  /// One step, node by node, and the actions of every rank of this process in it.
   std::vector<RankTrace> trace_step(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step that stops at the first node with a not finite output and returns its name.
   std::optional<std::string> step_until_not_finite(const segmentation::Batch& batch,
@@ -84,7 +84,7 @@ class Trainer {
   /// Averages the states of ranks that train on their own for some steps (local SGD): after it they
   /// are the same. A run is saved and evaluated after this alone.
   void synchronize();
-  /// Steps between two averages; 0: no strategy of this kind.
+  /// Steps between two averages. 0: no strategy of this kind.
   int steps_to_average() const { return asynchronous_ ? 0 : period_; }
   /// Bytes that the rank sends for an average that sends most.
   std::int64_t average_bytes() const { return ranks_[0]->average_bytes(); }
@@ -112,7 +112,7 @@ class Trainer {
   Duration communication_time() const;
   /// For how much of it that rank did nothing else: all of it without overlap.
   Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }
-  /// Clocks of each rank, in steps; nothing when they are not simulated.
+  /// Clocks of each rank, in steps. Nothing when they are not simulated.
   const parallel::SimulatedTime* simulated_time() const { return time_.get(); }
   /// States of this process's first rank.
   StateStore& states() { return ranks_[0]->states(); }
@@ -121,7 +121,7 @@ class Trainer {
   StateStore& evaluation_states();
   const Executor& executor() const { return ranks_[0]->executor(); }
   const Plan& plan() const { return executor().plan(); }
-  /// Forward nodes of each stage of a pipeline, which the nodes' times decided; else empty.
+  /// Forward nodes of each stage of a pipeline, determined by the nodes' times, otherwise empty.
   const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
   /// Under tensor parallelism: operators that every rank computes whole for want of a rule.
   const std::vector<std::string>& without_rule() const { return ranks_[0]->without_rule(); }
@@ -131,7 +131,7 @@ class Trainer {
  private:
   /// Time of this process's first rank in messages so far.
   parallel::Seconds time_in_messages() const;
-  /// Runs it for every rank at once; a failure of one is the failure of all.
+  /// Runs it for every rank at once. A failure of one is the failure of all.
   void on_every_rank(const std::function<void(Rank&)>& work);
 
   /// Tells the losses of a stretch to processes that did not see them.
@@ -145,7 +145,7 @@ class Trainer {
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
   parallel::Seconds communication_{0}, exposed_{0};
-  int period_ = 0;  ///< steps between averages of states; 0: ranks are never apart
+  int period_ = 0;  ///< steps between averages of states. 0: ranks are never apart
   bool asynchronous_ = false;
   int bound_ = 0;  ///< of asynchronous ranks
   std::vector<UpdateStretch> updates_, replay_;

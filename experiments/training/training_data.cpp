@@ -44,7 +44,7 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
                     "validation-split which of these validates: {}",
                     data.list, data.validation_split, other, fmt::join(splits, ", ")));
   }
-  if (data.folds > 0) return {data.train_split};  // what validates otherwise is left for a test
+  if (data.folds > 0) return {data.train_split};  // another validation set is reserved for a test
   return {data.train_split, data.validation_split};
 }
 
@@ -148,7 +148,7 @@ void hold_out(const RunConfig& config, TrainingData& data) {
     data.held_out = fmt::format("{}, {}", drawn_text(data.validation), why);
 }
 
-/// The classes of which no training image has a pixel, as a sentence; empty: none, or nobody
+/// The classes without a pixel in any training image, as a sentence. Empty: none, or nobody
 /// counted.
 std::string lacking_text(const RunConfig& config, const segmentation::Dataset& train) {
   std::set<std::int64_t> found;

@@ -1,6 +1,6 @@
 // A whole training run in a folder: data, epochs, evaluation, checkpoints, resumption.
-// FOLDER holds what run_folder.h says, and masks/: validation images as input, truth and prediction
-// side by side.
+// FOLDER contains the files of run_folder.h, and masks/: validation images as input, truth and
+// prediction side by side.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,15 +29,15 @@ struct StepReport {
   float loss = 0;
 };
 
-/// Calls that tell of a run while it goes on.
+/// Calls that report the progress of a run.
 struct Observer {
-  /// Notes on the images, at the start: those that were skipped, what their masks mean.
+  /// Notes on the images, at the start: skipped files, the meaning of the masks.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
-  /// Validation images of so many have been judged.
+  /// So many validation images have been scored.
   std::function<void(std::int64_t, std::int64_t)> on_image = [](std::int64_t, std::int64_t) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
-  /// The loss of this step is not finite; the search for the node that it came from begins.
+  /// The loss of this step is not finite. The search for the node that it came from begins.
   std::function<void(std::int64_t)> on_bad_loss = [](std::int64_t) {};
 };
 
@@ -49,23 +49,23 @@ class TrainingRun {
   /// written to. The machine must outlive the run.
   TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder,
               const LoadData& load = load_data);
-  /// Goes on with a run that was loaded from `folder`, to the same bits as if never interrupted.
+  /// Resumes a run that was loaded from `folder`, with the same bits as without an interruption.
   /// Throws InvalidArgument when the training images are not those of the run.
   TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder,
               const LoadData& load = load_data);
 
-  /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
+  /// Trains until the configuration's epochs or steps are reached. Saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
   /// epoch and at the end. `interrupted` is looked at after each step, and in evaluation before
-  /// each tile; an evaluation that it ends is done when the run goes on. It ends sooner when
-  /// `patience` evaluations were no better than the best before, whose run is kept in FOLDER/best.
-  /// Throws NumericError,
-  /// naming the first bad node, when a loss is not finite, or the state, when that is; the last
+  /// each tile. An interrupted evaluation is repeated on resume. It ends sooner when `patience`
+  /// evaluations were no better than the best before. FOLDER/best contains that run. Throws
+  /// NumericError,
+  /// naming the first bad node, when a loss is not finite, or the state, when that is. The last
   /// checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
-  /// Writes pictures of the first validation images to FOLDER/masks; nothing where the model makes
+  /// Writes pictures of the first validation images to FOLDER/masks. Nothing where the model makes
   /// no maps.
   void write_masks(std::size_t count);
 
@@ -73,11 +73,11 @@ class TrainingRun {
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<float>& losses() const { return losses_; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }
-  /// True when it has waited as long for a better evaluation as it was asked to.
+  /// True when it has waited for a better evaluation as long as requested.
   bool stopped_early() const;
   Trainer& trainer() { return trainer_; }
   const TrainingData& data() const { return data_; }
-  /// Batches as the run draws them; not to be asked for where they come ready.
+  /// Batches as the run draws them. Do not read them for a run that receives them prepared.
   const segmentation::Batcher& batcher() const { return batcher_.value(); }
   /// The states of now made fit for predict, for as long as the result lives: whole, and with
   /// estimated statistics. All processes ask at the same time.
@@ -102,7 +102,7 @@ class TrainingRun {
   /// Begins draw() on a thread of its own, for the step that comes next.
   void draw_ahead(std::int64_t step, const Rows& rows);
   /// Throws InvalidArgument in every process unless all have the same options, images and
-  /// checkpoint, of which `states` are.
+  /// checkpoint, with the values `states`.
   void require_agreement(const TensorMap& states);
   float train_step(std::int64_t step);
   /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
@@ -119,31 +119,33 @@ class TrainingRun {
   /// Nothing when all ranks agree that they were interrupted.
   std::optional<EpochReport> report_epoch(const Timed& training, const Observer& observer,
                                           const std::atomic<bool>& interrupted);
-  /// Scores and loss of the validation data, of which the model makes maps or rows; false when
-  /// `go_on` said no.
+  /// Scores and loss of the validation data, for models of maps or rows. False when `go_on`
+  /// returned false.
   bool judge_maps(EpochReport& report, const Observer& observer,
                   const std::function<bool()>& go_on);
   bool judge_rows(EpochReport& report, const Observer& observer,
                   const std::function<bool()>& go_on);
-  /// Evaluates the stretch that ends now, and keeps and tells its report; false when interrupted.
+  /// Evaluates the stretch that ends now, and stores and reports the result. False when
+  /// interrupted.
   bool evaluate_epoch(const Timed& training, const Observer& observer,
                       const std::atomic<bool>& interrupted);
-  /// Images of which statistics are estimated at a time.
+  /// Images for one part of the statistics estimate.
   std::int64_t statistics_batch() const;
-  /// The running statistics for the weights of now, estimated once a step; empty: training's own
+  /// The running statistics for the weights of now, estimated once a step. Empty: training's own
   /// are meant, or `go_on` said no.
   const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });
   void save() { save_to(folder_); }
   void save_to(const std::filesystem::path& folder);
-  /// Throws InvalidArgument when options do not fit the images: there is nothing to judge a best
-  /// evaluation by, or the run is shorter than its warm-up.
+  /// Throws InvalidArgument when options do not fit the images: nothing can score a best
+  /// evaluation, or the run is shorter than its warm-up.
   void require_fitting() const;
   /// Takes the weights that a new run begins with.
   void take_initial_weights();
-  /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
+  /// Writes down all evaluations so far. `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
-  /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
-  /// replace what this program did not write; `elsewhere`: whether another folder would do.
+  /// Removes the remains of a killed process. Throws InvalidArgument when a report or a picture
+  /// would replace a file that this program did not write. `elsewhere`: whether another folder
+  /// would do.
   void begin_outputs(Elsewhere elsewhere);
   [[noreturn]] void explain_bad_loss(std::int64_t step);
   /// The first node with a not finite output, from the last checkpoint on.

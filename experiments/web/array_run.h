@@ -34,7 +34,7 @@ struct ArrayProblem {
 ArrayProblem array_problem(const nlohmann::ordered_json& request);
 
 /// Runs it under bf16-exact on the twin of a machine (its name, or its JSON) of the backend
-/// "systolic"; `pes` is told of every multiply-add. Throws InvalidArgument for operands that do not
+/// "systolic". `pes` is told of every multiply-add. Throws InvalidArgument for operands that do not
 /// fit, UnsupportedError for what the machine cannot run.
 ArrayRun run_on_array(const Backend& systolic, const ArrayProblem& problem,
                       const std::string& machine, const mmu::PeWatcher& pes);

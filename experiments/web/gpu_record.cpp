@@ -48,7 +48,7 @@ Json request_json(const RequestPlace& place, const Request& request,
   for (unsigned i = 0; i < 32; ++i)
     if ((request.mask >> i & 1U) != 0) address = std::min(address, request.addresses[i]);
   const bool global = place.space == Space::Global;
-  // An address in none of the problem's arrays is of a table that the kernel brought along; where
+  // An address in none of the problem's arrays is of a table that the kernel brought along. Where
   // that begins is not known, but it is a multiple of kAlignment.
   std::string name = global ? "a table" : "shared memory";
   std::uintptr_t begin = global ? address / kAlignment * kAlignment : 0;

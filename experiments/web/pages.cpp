@@ -39,7 +39,7 @@ std::string_view script_of(std::string_view html) {
   return html.substr(0, html.find(end));
 }
 
-/// With its policy and colours; empty for a page that this build has not.
+/// With its policy and colours. Empty for a page that this build has not.
 std::string find_page(std::string_view name) {
   const auto page = std::ranges::find(pages(), name, &EmbeddedPage::name);
   if (page == pages().end()) return "";

@@ -16,7 +16,7 @@
 
 namespace triptych::web {
 
-/// Options of `triptych train`; all others have their defaults.
+/// Options of `triptych train`. All others have their defaults.
 struct SessionOptions {
   std::string_view model = "unet-s";
   std::uint64_t seed = 0;
@@ -37,7 +37,7 @@ class TrainingSession {
   /// weights. Throws InvalidArgument for a model or batch that cannot be.
   TrainingSession(Device& device, const SessionOptions& options);
 
-  /// Trains on the next batch; its loss, before its update.
+  /// Trains on the next batch. Its loss, before its update.
   float step();
   std::int64_t steps() const { return steps_; }
   std::int64_t parameters() const { return parameters_; }

@@ -13,11 +13,11 @@
 
 namespace triptych::parallel {
 
-/// One node of a rank's graph, in the order in which the rank comes to it.
+/// One node of a rank's graph, in the order of the rank's execution.
 struct RankStep {
   NodeId node;
-  double seconds = 0;  ///< that it computes; of a collective: nothing
-  /// Where collectives go on beside the computation: how many must be done before it.
+  double seconds = 0;  ///< of its own computation. A collective has none
+  /// Overlap of collectives with the computation: how many must have finished before it.
   std::size_t collectives_needed = 0;
 };
 
@@ -29,16 +29,16 @@ struct RankPlan {
 /// Connection of the ranks.
 struct Cluster {
   Interconnect interconnect;
-  Mesh mesh = {};              ///< of the strategy; empty: all ranks along each axis
-  double add_bytes_per_s = 0;  ///< of received data; 0: additions take no time
-  /// Between tensors and the messages that they travel in, on each side; 0: no time.
+  Mesh mesh = {};              ///< of the strategy. Empty: all ranks along each axis
+  double add_bytes_per_s = 0;  ///< of received data. 0: additions take no time
+  /// Between tensors and the messages that they travel in, on each side. 0: no time.
   double copy_bytes_per_s = 0;
-  bool overlap = false;  ///< collectives go on beside the computation
+  bool overlap = false;  ///< collectives overlap the computation
 };
 
 struct StepPrice {
   double seconds = 0;               ///< until the last rank is done
-  std::vector<RankTime> ranks;      ///< of each: all, and what it computed (copies included)
+  std::vector<RankTime> ranks;      ///< of each: all, and its computation (copies included)
   std::vector<RankTimeline> lines;  ///< of each
   std::vector<double> bytes_sent;   ///< by each
 };

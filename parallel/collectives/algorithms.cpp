@@ -33,15 +33,15 @@ class RankSteps {
   explicit RankSteps(const CollectiveShape& shape)
       : n_(shape.world_size), rank_(shape.rank), root_(shape.root) {}
 
-  /// ScheduleStep t: each rank sends a chunk to the next one, and adds what comes from the one
-  /// before. The sum of chunk c starts at rank c + 1 and grows on its way round to rank c.
+  /// ScheduleStep t: each rank sends a chunk to the next one, and adds the chunk of the previous
+  /// one. The sum of chunk c starts at rank c + 1 and grows on its way round to rank c.
   void ring_reduce(const Range& piece) {
     for (int t = 1; t < n_; ++t) {
       steps_.send(next(), data(chunk(piece, rank_ - t)));
       steps_.receive_add(previous(), data(chunk(piece, rank_ - t - 1)));
     }
   }
-  /// Each rank begins with its own chunk and passes on what it got last.
+  /// Each rank begins with its own chunk and passes on the one that it received last.
   void ring_gather(const Range& piece) {
     for (int t = 1; t < n_; ++t) {
       steps_.send(next(), data(chunk(piece, rank_ - t + 1)));
@@ -49,8 +49,8 @@ class RankSteps {
     }
   }
 
-  /// Everybody offers everybody's chunk to its owner, who adds them up in rank order. What comes
-  /// before its own part is summed apart.
+  /// Everybody offers everybody's chunk to its owner, who adds them up in rank order. Parts before
+  /// its own are summed separately.
   void direct_reduce(const Range& piece) {
     for (int i = 1; i < n_; ++i) {
       const int owner = (rank_ + i) % n_;
@@ -78,7 +78,7 @@ class RankSteps {
     }
   }
 
-  /// Pairs at distance 1, 2, 4 … split what they both hold: each keeps a half and adds the
+  /// Pairs at distance 1, 2, 4 … split the range that both hold: each owns a half and adds the
   /// other's. Then the same way back. Ranks beyond the largest power of two give all they have to
   /// one within before, and get the result after.
   void halving_doubling(const Range& piece) {

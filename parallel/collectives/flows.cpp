@@ -71,8 +71,8 @@ void FlowNetwork::find_touched(int changed) {
   }
 }
 
-/// So it is in an exchange of all with all on a ring, where each of a flow's many wires would have
-/// to be told what it took.
+/// This is so in an exchange of all with all on a ring, where each of a flow's many wires would
+/// need an update for each rate.
 bool FlowNetwork::fill_evenly() {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (const int link : touched_wires_) {
@@ -87,9 +87,9 @@ bool FlowNetwork::fill_evenly() {
   return true;
 }
 
-/// The wire that has least to give each of its flows decides theirs; what they leave elsewhere is
-/// for the others. Shares only grow while wires are emptied, so that an outdated entry of the heap
-/// is a lower bound.
+/// The wire that has least to give each of its flows decides theirs. The rest belongs to the
+/// others. Shares only grow while wires are emptied, so that an outdated entry of the heap is a
+/// lower bound.
 void FlowNetwork::fill() {
   rates_.resize(flows_.size());
   if (fill_evenly()) return;

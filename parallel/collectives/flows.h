@@ -12,14 +12,13 @@
 
 namespace triptych::parallel {
 
-/// The flows that are on their way. Times never go back from one call to the next. A change reaches
-/// the rates when settle() is called, and then only of flows that share links with what changed,
-/// directly or through others.
+/// The flows that are on their way. Times never go back from one call to the next. A change takes
+/// effect in settle(), and only for flows that share links with it, directly or through others.
 class FlowNetwork {
  public:
   explicit FlowNetwork(const Interconnect& net);
 
-  /// Bytes that begin to flow at `time` along a path, which must outlive them; returns the flow's
+  /// Bytes that begin to flow at `time` along a path, which must outlive them. Returns the flow's
   /// number.
   int begin(const std::vector<int>& path, double bytes, double time);
   /// Gives every flow its rate of now.
@@ -31,7 +30,7 @@ class FlowNetwork {
   };
   /// The flow that is the first to end if no other begins. All is settled.
   End first_end();
-  /// Takes a flow that has ended off its links; its number is free again.
+  /// Takes a flow that has ended off its links. Its number is free again.
   void remove(int flow);
 
  private:
@@ -66,7 +65,7 @@ class FlowNetwork {
   void find_touched(int changed);
   /// Gives the touched flows their fair rates.
   void fill();
-  /// As fill(), when all touched wires have the same to give each of their flows; else false.
+  /// As fill(), if all touched wires offer the same to each of their flows, otherwise false.
   bool fill_evenly();
   void give(int number, double rate, double time);
   bool is_void(const Prediction& one) { return flow(one.flow).version != one.version; }

@@ -23,15 +23,15 @@ class Interconnect {
   /// in a TPU's 2-D torus. Messages go along the row first.
   static Interconnect torus(int width, int height, const Link& link);
   /// Each rank has a link to and one from a switch that is never the bottleneck. `alpha_s` counts
-  /// once per link, so twice per message.
+  /// once per link, so 2 times per message.
   static Interconnect switched(int world_size, const Link& link);
-  /// Ranks on PCIe slots, `slots` to a bridge, and the bridges on a host: what crosses bridges
-  /// shares their links to the host.
+  /// Ranks on PCIe slots, `slots` to a bridge, and the bridges on a host: messages between bridges
+  /// share their links to the host.
   static Interconnect pcie_tree(int world_size, int slots, const Link& link);
 
   int world_size() const { return world_size_; }
   const std::vector<Link>& links() const { return links_; }
-  /// The links that a message passes, in order; none from a rank to itself.
+  /// The links that a message passes, in order. None from a rank to itself.
   const std::vector<int>& path(int from, int to) const {
     return paths_[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size_) +
                   static_cast<std::size_t>(to)];

@@ -16,7 +16,7 @@ namespace triptych::parallel {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Events this much apart, relative to the time, are one: what rounding tore asunder.
+/// Events this close, relative to the time, are one that rounding has separated.
 constexpr double kTogether = 1e-13;
 
 struct Message {
@@ -24,7 +24,7 @@ struct Message {
   double bytes = 0;
   double sent = 0;
   double arrived = kNever;
-  double taken = kNever;  ///< when the receiver went on with it
+  double taken = kNever;  ///< when the receiver resumed
 };
 
 /// Messages of one rank to another, one after another.
@@ -40,10 +40,10 @@ struct Rank {
   std::size_t delays = 0;                            ///< that have passed
   double now = 0;                                    ///< of its communication
   double computed = 0;                               ///< the end of its last computation
-  bool asleep = false;                               ///< until a message arrives or is taken
+  bool asleep = false;                               ///< until a message arrives or is received
   std::deque<std::pair<std::size_t, double>> gates;  ///< a step, and when it may begin
   std::map<int, Stream> incoming;                    ///< by peer
-  std::vector<int> sent;                             ///< the message of each step; -1: none
+  std::vector<int> sent;                             ///< the message of each step. -1: none
 };
 
 class Clockwork {
@@ -163,7 +163,7 @@ class Clockwork {
     }
   }
 
-  /// When what the step waits for is there; never, as far as is known now.
+  /// Time at which the condition of the step holds. Never, as far as is known now.
   double ready_at(int r, const ScheduleStep& step) {
     if (step.kind == ScheduleStep::Kind::Wait)
       return message(rank(r).sent[static_cast<std::size_t>(step.send)]).taken;

@@ -19,10 +19,10 @@ struct Flight {
 };
 
 /// Computation of a rank: after its steps before number `after` are done, and so that step `before`
-/// and those behind it wait for it. What lies between goes on meanwhile; `after` equal to `before`
+/// and those behind it wait for it. Everything between overlaps with it. `after` equal to `before`
 /// means that nothing does. Computations follow one another.
 struct Delay {
-  std::size_t before = 0;  ///< number of the step; as many as there are: none waits
+  std::size_t before = 0;  ///< number of the step. As many as there are: none waits
   double seconds = 0;
   std::size_t after = before;  ///< at most `before`
 };
@@ -42,11 +42,11 @@ struct Price {
 
 /// Runs the schedules of all ranks in virtual time. A message that is sent flows, after the sum of
 /// its path's latencies, through all links of the path at once, at its max-min fair share of their
-/// bandwidths (flows.h), and is there when its last byte is; messages from one rank to another go
-/// one after another. Additions take bytes / add_bytes_per_s; 0: no time. The schedules must be
+/// bandwidths (flows.h), and is there when its last byte is. Messages from one rank to another go
+/// one after another. Additions take bytes / add_bytes_per_s. 0: no time. The schedules must be
 /// right (symbolic.h). `delays`, when given, are those of each rank in the order of its steps.
 ///
-/// Where no two messages share a link, S bytes over n ranks, whose links have the latency a and the
+/// When no two messages share a link, S bytes over n ranks, on links with the latency a and the
 /// bandwidth b, take (Thakur, Rabenseifner and Gropp, 2005):
 ///   ring               2 (n - 1) (h a + S / (n b)), neighbours being h links apart
 ///   halving-doubling   2 lg n h a + 2 (n - 1) / n S / b, for n a power of two

@@ -1,5 +1,5 @@
-// Runs the schedules of all ranks on symbols instead of numbers: what every element ends as, in
-// which order it was added up, and that no rank waits for ever.
+// Runs the schedules of all ranks on symbols instead of numbers: it finds the final value of every
+// element, the order of its sum, and ranks that would wait for ever.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ class Terms {
   /// Contribution of `rank`. Every rank's element i is the same symbol, as elements never mix.
   TermId contribution(int rank);
   TermId sum(TermId a, TermId b);
-  /// As printed: "((0+1)+2)"; the part with the smaller first rank first.
+  /// As printed: "((0+1)+2)". The part with the smaller first rank comes first.
   std::string text(TermId term) const;
   const Node& node(TermId term) const { return nodes_[static_cast<std::size_t>(term)]; }
 
@@ -40,11 +40,11 @@ class Terms {
   std::map<std::pair<TermId, TermId>, TermId> sums_;  // contributions: (-1, rank)
 };
 
-/// Runs `schedules`, one per rank, in any order that their waits allow. Returns what each element
-/// of each rank's buffer ends as: [rank][element]. Throws InvalidArgument, saying which rank at
-/// which step, when all are waiting, when a receive meets a send of another size, when something is
-/// sent that nobody takes, when scratch memory is read before it is written, or when a step
-/// overwrites what is still being sent.
+/// Runs `schedules`, one per rank, in any order that their waits allow. Returns the final value of
+/// each element of each rank's buffer: [rank][element]. Throws InvalidArgument with the rank and
+/// the step when all are waiting, when a receive meets a send of another size, when nobody receives
+/// a message, when scratch memory is read before it is written, or when a step overwrites data that
+/// are still being sent.
 std::vector<std::vector<TermId>> run_symbolically(std::span<const Schedule> schedules,
                                                   std::int64_t elements, Terms& terms);
 

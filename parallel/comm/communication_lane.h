@@ -1,4 +1,4 @@
-// A thread beside a rank's own, on which its communication goes on while the rank computes.
+// A second thread of a rank, which communicates while the rank computes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace triptych::parallel {
 
-/// Runs what it is given one after another. After an exception it runs nothing more.
+/// Runs its tasks one after another. After an exception it runs nothing more.
 class CommunicationLane {
  public:
   CommunicationLane();
-  /// Waits for what is running; what was not begun is dropped.
+  /// Waits for the running task. Tasks that have not begun are dropped.
   ~CommunicationLane();
 
   void start(std::function<void()> work);

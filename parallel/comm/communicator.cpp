@@ -28,7 +28,7 @@ std::string describe_message(const std::string& label, std::size_t bytes) {
                      static_cast<double>(bytes) / (1 << 20));
 }
 
-/// A number that differs where ranks do not agree on what they must.
+/// A number that differs where ranks disagree about common settings.
 std::uint64_t fingerprint_of(const CollectiveCall& call) {
   const std::array values = {
       static_cast<std::int64_t>(call.collective), static_cast<std::int64_t>(call.algorithm),
@@ -44,7 +44,7 @@ std::string describe(const CollectiveCall& call, std::uint64_t sequence) {
   return text + fmt::format(" ({:.3g} MiB)", mebibytes);
 }
 
-/// Empty for what the transport's library does.
+/// Empty for algorithms of the transport's library.
 Schedule schedule_of(const CollectiveCall& call, int rank, int world_size) {
   if (call.algorithm == Algorithm::Library && call.collective == Collective::AllReduce) return {};
   return make_schedule(

@@ -50,10 +50,11 @@ class PreparedCollective {
   std::uint64_t fingerprint_;
   std::unique_ptr<MessageBuffer> scratch_;  ///< in the transport's memory
   std::unique_ptr<MessageBuffer> staged_;   ///< there, of a call on the host's
-  std::vector<std::uint64_t> messages_;     ///< by step: the number of what it sent
+  std::vector<std::uint64_t> messages_;     ///< by step: the number of its message
 };
 
-/// Sees what a rank does, in order; simulated_time.h makes times of it. Ranks are the transport's.
+/// Observes the actions of a rank, in order. simulated_time.h computes times from them. Ranks are
+/// the transport's.
 class CommunicationObserver {
  public:
   virtual ~CommunicationObserver() = default;
@@ -62,14 +63,14 @@ class CommunicationObserver {
 };
 
 /// One rank of a group. Used by one thread at a time. Every call throws the group's FaultError, the
-/// same on all ranks, when one of them ends, stalls, fails or calls something else; after that the
+/// same on all ranks, when one of them ends, stalls, fails or calls something else. After that the
 /// group is of no more use.
 class Communicator {
  public:
   /// Connects all ranks of the transport.
   explicit Communicator(std::shared_ptr<Transport> transport);
 
-  /// A communicator of those ranks alone, of which this is one; each of them makes it with the same
+  /// A communicator of those ranks alone, including this one. Each of them makes it with the same
   /// list. `number`, from 1 to 4095, tells it from others with ranks in common.
   Communicator subgroup(std::vector<int> members, int number) const;
 
@@ -96,10 +97,10 @@ class Communicator {
   /// The texts of all ranks, by rank.
   std::vector<std::string> gather_texts(std::string_view own, const std::string& label);
   /// Throws the group's FaultError (Mismatch), naming one of the few, unless all ranks give the
-  /// same value. `what` is "the plan", for example.
+  /// same value. `what` is for example "the plan".
   void require_same(std::uint64_t value, const std::string& what);
 
-  /// Offers bytes of the host to a rank and returns the message's number; they must stay as they
+  /// Offers bytes of the host to a rank and returns the message's number. They must stay as they
   /// are until wait_taken. Messages between two ranks arrive in order.
   std::uint64_t send(int to, std::span<const std::byte> bytes, const std::string& label);
   void wait_taken(int to, std::uint64_t message, const std::string& label);
@@ -110,8 +111,8 @@ class Communicator {
   /// Waits until one of those ranks has sent something that was not received, and returns it.
   int wait_any(std::span<const int> from, const std::string& label);
 
-  /// As Transport::tell_busy: a rank that does something else says after each piece of it that it
-  /// goes on.
+  /// As Transport::tell_busy: a rank that does other work reports after each piece of it that it is
+  /// alive.
   void tell_busy(const char* doing) { transport_->tell_busy(doing); }
 
   /// Seconds that this rank has spent in collectives.
@@ -122,7 +123,7 @@ class Communicator {
  private:
   /// Numbers of all ranks, by rank.
   std::vector<std::uint64_t> gather_numbers(std::uint64_t own, const std::string& label);
-  /// Runs `work`; what goes wrong in it becomes the group's fault in `operation`.
+  /// Runs `work`. An exception in it becomes the group's fault in `operation`.
   void guard(const std::function<void()>& work, const std::function<std::string()>& operation);
   void step(PreparedCollective& collective, std::size_t number, std::byte* data,
             const Envelope& envelope);

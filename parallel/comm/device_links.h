@@ -1,5 +1,5 @@
-// Mover of messages between the devices of ranks that are threads of one process. Who may send to
-// whom, deadlines and faults are the threads' own business (thread_group.h).
+// Mover of messages between the devices of ranks that are threads of one process. The threads
+// themselves manage partners, deadlines and faults (thread_group.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,17 +26,17 @@ class DeviceLinks {
   virtual std::string_view name() const = 0;  ///< "nccl"
   virtual MessageMemory& memory(int rank) = 0;
 
-  /// Begins to move `source`, in the memory of `from`, to `target`, in that of `to`, whose thread
-  /// calls. False: the links are busy, ask again.
+  /// Begins to move `source`, in the memory of `from`, to `target`, in that of `to`, the rank of
+  /// the calling thread. False: the links are busy, ask again.
   virtual bool try_move(int from, int to, std::span<std::byte> target,
                         std::span<const std::byte> source) = 0;
   /// Begins to replace one buffer per rank by the sum of all. False: as try_move.
   virtual bool try_all_reduce(std::span<const std::span<std::byte>> buffers, DType dtype) = 0;
-  /// True when what was last begun towards that rank has arrived.
+  /// True when the last message towards that rank has arrived.
   virtual bool arrived(int rank) = 0;
   /// The message that was begun first of those that have not arrived, and keeps the others.
   virtual std::optional<RankPair> oldest_under_way() = 0;
-  /// Ends what is under way, on all ranks. The links are of no more use.
+  /// Ends pending messages, on all ranks. The links are of no more use.
   virtual void abort() = 0;
 };
 

@@ -23,8 +23,8 @@ enum class Cause : std::uint8_t {
 struct Fault {
   int culprit = -1;
   Cause cause = Cause::Died;
-  std::string operation;  ///< `all-reduce #412 "grad bucket 2" (25.0 MiB)`; empty: outside of any
-  std::string detail;     ///< what it threw, or what did not match; may be empty
+  std::string operation;  ///< `all-reduce #412 "grad bucket 2" (25.0 MiB)`. Empty: outside of any
+  std::string detail;     ///< its exception, or the mismatch. May be empty
   Seconds waited{0};
   int noticed_by = -1;
 };

@@ -1,4 +1,4 @@
-// One thread per element, in a grid that strides over all of them; an addition reads two elements
+// One thread per element, in a grid that strides over all of them. An addition reads two elements
 // and writes one, so memory is the limit.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

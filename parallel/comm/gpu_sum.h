@@ -10,7 +10,7 @@
 
 namespace triptych::parallel {
 
-/// target[i] += source[i], in the stream; for Bool cudaErrorInvalidValue.
+/// target[i] += source[i], in the stream. For Bool cudaErrorInvalidValue.
 cudaError_t gpu_add(std::byte* target, const std::byte* source, std::size_t elements, DType dtype,
                     cudaStream_t stream);
 /// f32 target[i] *= factor, in the stream.

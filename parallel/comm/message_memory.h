@@ -1,5 +1,5 @@
-// Where the messages of a transport live: in the memory of this process, or in that of a device,
-// whose addresses only it can use.
+// The memory of a transport's messages: that of this process, or that of a device, with addresses
+// that only the device can use.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,8 @@ class MessageBuffer {
   virtual std::span<std::byte> bytes() = 0;
 };
 
-/// Memory of one rank's messages. What a call does is done when it returns. Throws DeviceError.
+/// Memory of one rank's messages. The work of a call is complete when it returns. Throws
+/// DeviceError.
 class MessageMemory {
  public:
   virtual ~MessageMemory() = default;

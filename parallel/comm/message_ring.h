@@ -20,11 +20,11 @@ class MessageRing {
     std::optional<std::uint64_t> used;
   };
 
-  /// Buffers of `bytes` in `memory`, which outlives the ring; none yet, and never more than `most`.
+  /// Buffers of `bytes` in `memory`, which outlives the ring. None yet, and never more than `most`.
   MessageRing(MessageMemory& memory, std::size_t bytes, std::size_t most);
 
-  /// Makes room for one more user: a buffer while there are fewer than `most`. Returns the bytes
-  /// added.
+  /// Reserves space for one more user: a buffer while there are fewer than `most`. Returns the
+  /// bytes added.
   std::size_t add_user();
   /// The buffer that has not been used for longest. Stays where it is.
   Slot& next();

@@ -21,9 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kArbiterAnswers(0.2);  ///< or the next rank is asked
+constexpr Seconds kArbiterAnswers(0.2);  ///< or it asks the next rank
 constexpr Seconds kFlush(0.2);
-constexpr int kSignsPerDeadline = 10;  ///< of life; more would be noise
+constexpr int kSignsPerDeadline = 10;  ///< of life. More would be noise
 
 template <std::size_t n>
 void put(std::array<char, n>& field, const std::string& text) {
@@ -205,7 +205,7 @@ void MpiControl::look_for_the_dead() {
 }
 
 void MpiControl::poll(int peer) {
-  look_for_the_dead();  // before what they told last is read
+  look_for_the_dead();  // before their last reports are read
   receive_all();
   if (fault_) throw FaultError(*fault_);
   for (int rank = 0; rank < world_size_; ++rank) {

@@ -1,4 +1,5 @@
-// Beside the data between processes: who is there, who waits for whom, and the group's fault.
+// Runs in addition to the data between processes: the present ranks, the waiting ranks, and the
+// group's fault.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,15 +33,15 @@ class ProcessWatch {
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
-  /// Watches the process from now on; those of other hosts are not seen.
+  /// Watches the process from now on. Those of other hosts are not seen.
   void add(int rank, const ProcessIdentity& process);
-  /// Ranks that were added and whose process has ended.
+  /// Ranks that were added and have ended.
   std::vector<int> ended() const;
 
  private:
   struct Entry {
     int rank = -1;
-    int descriptor = -1;  // of pidfd_open; -1: had ended before
+    int descriptor = -1;  // of pidfd_open. -1: had ended before
   };
   std::vector<Entry> entries_;
 };
@@ -64,33 +65,34 @@ class MpiControl {
   int world_size() const { return world_size_; }
   Seconds timeout() const { return timeout_; }
 
-  /// Takes what others have told. Throws the group's FaultError, and PeerFailure when a process has
-  /// died: of any rank that had not left, of `peer` also when it had.
+  /// Receives the reports of others. Throws the group's FaultError, and PeerFailure when a process
+  /// has died: of any rank that had not left, of `peer` also when it had.
   void poll(int peer);
-  /// Tells all that this rank waits for `peer`, for the message with that number unless it is 0;
-  /// nullopt: no longer for anybody.
+  /// Tells all that this rank waits for `peer`, for the message with that number unless it is 0.
+  /// nullopt: it no longer waits.
   void tell_waiting(std::optional<int> peer, std::uint64_t message = 0);
-  /// This rank has sent the message with that number to `peer`; says so when that one waits for it.
+  /// This rank has sent the message with that number to `peer`. Reports it when `peer` waits for
+  /// it.
   void note_sent(int peer, std::uint64_t message);
   /// Throws when the rank at the root of a wait for `peer` since `since` has been silent for longer
-  /// than the deadline; otherwise the wait counts from that rank's last sign of life.
+  /// than the deadline. Otherwise the wait counts from that rank's last sign of life.
   void require_life(int peer, std::chrono::steady_clock::time_point& since) const;
   /// As Transport::tell_busy: tells all, unless it just has.
   void tell_busy(const char* doing);
-  /// As Transport::raise. One rank decides whose fault came first: the lowest that answers.
+  /// As Transport::raise. One rank decides which fault came first: the lowest that answers.
   Fault raise(const Fault& fault);
 
  private:
   enum class Kind : std::int32_t { Hello, WaitsFor, HasSent, Busy, Raise, Announce, Leaves };
-  /// Plain data; texts are cut.
+  /// Plain data. Texts are cut.
   struct Message {
     Kind kind = Kind::Hello;
-    std::int32_t peer = -1;     // of WaitsFor; of HasSent: to whom
+    std::int32_t peer = -1;     // of WaitsFor. Of HasSent: the receiver
     std::uint64_t message = 0;  // its number
     ProcessIdentity process;
     std::int32_t culprit = -1, cause = 0, noticed_by = -1;
     double waited = 0;
-    std::array<char, 256> operation = {};  // of Busy: what it is busy with
+    std::array<char, 256> operation = {};  // of Busy: the activity
     std::array<char, 512> detail = {};
   };
   struct Outgoing {
@@ -128,9 +130,9 @@ class MpiControl {
   /// When the rank waits for a message that this one has sent, all shall know that.
   void claim_sent(int to);
   void look_for_the_dead();
-  /// Lets the last messages get away, but for those to ranks that do not answer.
+  /// Lets the last messages leave, except those to ranks that do not answer.
   void flush();
-  /// The rank that decides, of those who may; `tried` have not answered.
+  /// The rank that decides, of those who may. `tried` have not answered.
   int arbiter(const Fault& fault, const std::vector<bool>& tried) const;
 
   MPI_Comm comm_;

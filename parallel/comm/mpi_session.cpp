@@ -53,7 +53,7 @@ class StartWatch {
 };
 
 /// mpirun ends the others with SIGTERM when one rank has died, and a second later with SIGKILL. So
-/// the first SIGTERM leaves time to say why; a second one ends the process.
+/// the first SIGTERM leaves time to say why. A second one ends the process.
 void survive_the_first_terminate() {
   if (InterruptGuard::exists()) return;  // it asks for a checkpoint first
   struct sigaction action = {};

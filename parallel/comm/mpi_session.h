@@ -12,7 +12,7 @@
 
 namespace triptych::parallel {
 
-/// Why there is no MPI in this build, and what to do; empty when there is.
+/// Why there is no MPI in this build, and the remedy. Empty when there is.
 std::string mpi_missing();
 
 /// This process as one of an MPI program. At most one per process, from first use to its end.
@@ -21,7 +21,7 @@ class MpiSession {
   /// MPI waits for ever for a process that is stopped before it joins, and its start cannot be
   /// called off: when that takes longer, this process ends with exit code 1, and mpirun ends all.
   static constexpr Seconds kStartLimit{300};
-  /// Who is told why, before it ends; without this standard error.
+  /// The peer that receives the reason before it ends. Without this it is standard error.
   static void tell_when_stuck(std::function<void(const std::string&)> tell);
 
   /// Joins the others. Throws UnsupportedError when the build has no MPI.
@@ -43,7 +43,7 @@ class MpiSession {
   /// All has gone well.
   void finish() { finished_ = true; }
 
-  /// This rank's end of a new group of all processes; each of them makes it at the same time.
+  /// This rank's end of a new group of all processes. Each of them makes it at the same time.
   /// Throws CommError or FaultError when one does not come within the deadline.
   std::unique_ptr<Transport> transport(Seconds timeout);
 

@@ -34,9 +34,9 @@ bool end_within(MPI_Request& request) {
   }
 }
 
-/// Tag of a message's data, so that none is taken for another.
+/// Tag of a message's data, so that messages cannot be confused.
 int data_tag(const Envelope& envelope) {
-  constexpr std::uint64_t tags = 16384;  // MPI has at least twice as many
+  constexpr std::uint64_t tags = 16384;  // MPI guarantees at least two times as many
   return kDataTag + static_cast<int>(envelope.number % tags);
 }
 
@@ -207,7 +207,7 @@ void MpiTransport::library_all_reduce(const Envelope& envelope, std::span<std::b
   wait_for((rank() + 1) % world_size(), [&] { return test(request); });
 }
 
-/// As threads wait: first for what comes within microseconds, then letting others run.
+/// As threads wait: first by polling, for messages within microseconds, then letting others run.
 void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready,
                             std::uint64_t message) {
   const auto ready = [&] {
@@ -252,7 +252,7 @@ void MpiTransport::check(int peer, Clock::time_point& since) {
   control_.poll(peer);
   for (int from = 0; from < world_size(); ++from) {
     if (from == rank() || !header_arrived(from)) continue;
-    // A rank may be ahead of this one; not in the same place with something else.
+    // A rank may be ahead of this one, but not at the same position with another call.
     const auto& theirs = this->peer(from).incoming.envelope;
     if (theirs.sequence == current_.sequence && !same_collective(theirs, current_))
       throw *mismatch(from, theirs, current_);
@@ -270,8 +270,8 @@ Fault MpiTransport::raise(const Fault& fault) {
   return control_.raise(fault);
 }
 
-// Nothing to do: after a fault this rank calls MPI for messages about the fault alone, and other
-// ranks read its memory in calls of their own, whose result nobody uses.
+// Nothing to do: after a fault this rank calls MPI for messages about the fault alone. Other ranks
+// read its memory in calls of their own, and nobody uses the result.
 void MpiTransport::abandon() {}
 
 }  // namespace triptych::parallel

@@ -1,5 +1,5 @@
-// Messages between processes. The first one of a collective to a rank goes behind a header that
-// says which collective it is; short ones travel with it. The others are data alone, received where
+// Messages between processes. The first one of a collective to a rank follows a header that
+// identifies the collective. Short ones travel with it. The others are data alone, received where
 // they belong.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,7 +38,7 @@ class MpiTransport : public Transport {
   void abandon() override;
 
  private:
-  /// Bytes that travel with the header: together they fit into what MPI sends at once.
+  /// Bytes that travel with the header: together they fit into MPI's eager message size.
   static constexpr std::size_t kShort = 3072;
   static constexpr std::uint64_t kSends = 64;  ///< to one rank that may be under way
 
@@ -64,11 +64,11 @@ class MpiTransport : public Transport {
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   void expect_header(int from);
   bool header_arrived(int from);
-  /// Waits for the header of this collective; returns the data that came with it, or nothing.
+  /// Waits for the header of this collective. Returns the data that came with it, or nothing.
   std::span<const std::byte> enter(int from, const Envelope& envelope, std::size_t bytes);
   void receive_data(int from, const Envelope& envelope, std::span<std::byte> target);
   bool test(MPI_Request& request) const;
-  /// `message` is the number of what it waits for, when that is a message of the peer.
+  /// `message` is the number of the awaited message, when it is one of the peer.
   void wait_for(int peer, const std::function<bool()>& is_ready, std::uint64_t message = 0);
   void check(int peer, std::chrono::steady_clock::time_point& since);
 

@@ -21,7 +21,7 @@ struct NcclCalls {
   decltype(&ncclAllReduce) all_reduce;
 };
 
-/// Why NCCL cannot be called; empty: it can.
+/// Why NCCL cannot be called. Empty: it can.
 const std::string& nccl_problem();
 
 /// Throws DeviceError with the problem, if there is one.

@@ -1,5 +1,5 @@
-// Ranks as threads of this process, each with a GPU of its own, whose messages NCCL moves from GPU
-// to GPU.
+// Ranks as threads of this process, each with its own GPU. NCCL moves their messages from GPU to
+// GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace triptych::parallel {
 
-/// Why NCCL cannot be used, by this build or on this machine, and what to do; empty: it can.
+/// Why this build or this machine cannot use NCCL, and the remedy. Empty: it can.
 std::string nccl_missing();
 
 /// Rank r has GPU r. Throws UnsupportedError when there is no NCCL, DeviceError when there are

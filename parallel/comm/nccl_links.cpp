@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// NCCL has begun what it was asked for, or will.
+/// NCCL has begun the requested work, or will.
 void check_nccl(ncclResult_t result, const char* call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   throw CommError(fmt::format("{}: {}", call, nccl().error_string(result)));
@@ -29,7 +29,7 @@ void grouped(const Calls& calls) {
   try {
     calls();
   } catch (...) {
-    nccl().group_end();  // the calls before are begun; the links are aborted for it
+    nccl().group_end();  // the calls before are begun. The links are aborted for it
     throw;
   }
   check_nccl(nccl().group_end(), "ncclGroupEnd");

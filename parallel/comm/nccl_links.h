@@ -1,7 +1,7 @@
 // Messages between GPUs of this machine by NCCL. Every GPU has one communicator, which NCCL works
-// off in order; both sides of a message are begun together, by the receiver, and one message after
-// another, so that no order of theirs can block. The communicators are non-blocking: their state is
-// asked for.
+// off in order. Both sides of a message are begun together, by the receiver, and one message after
+// another, so that no order of theirs can block. The communicators are non-blocking: this polls
+// their state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,22 +48,22 @@ class NcclLinks : public DeviceLinks {
     cudaStream_t stream = nullptr;  ///< of messages
     cudaEvent_t arrival = nullptr;  ///< of the last message to it
     bool under_way = false;         ///< such a message is
-    int sender = -1;                ///< of it; -1: all
+    int sender = -1;                ///< of it. -1: all
     std::uint64_t number = 0;       ///< of it, among those of all ranks
-    bool marked = false;            ///< its event stands in the stream
+    bool marked = false;            ///< its event is in the stream
     std::unique_ptr<MessageMemory> memory;
   };
 
   Gpu& gpu(int rank) { return gpus_[static_cast<std::size_t>(rank)]; }
   void open(int rank);
   void connect(Seconds timeout);
-  /// True when NCCL has put what it was last asked for into the stream.
+  /// True when NCCL has put its last request into the stream.
   bool ready(int rank);
   bool all_ready();
   void require_alive() const;
   void begin(Gpu& receiver, int sender);
-  /// Has the stream of a rank that is ready tell when what is under way to it is there: before
-  /// anything else follows in it, for which the message would seem to wait.
+  /// Makes the stream of a ready rank signal the arrival of its message, before anything else
+  /// follows in it, which would delay the signal.
   void mark(int rank);
   void abort_locked();
 

@@ -1,4 +1,4 @@
-// The ranks of a run: threads of this process, or processes of which this is one.
+// The ranks of a run: threads of this process, or processes including this one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ class RankGroup {
   virtual int world_size() const = 0;
   /// Those that live in this process, ascending.
   virtual std::vector<int> local_ranks() const = 0;
-  /// That local rank's end; once per rank. Its destruction tells the others that the rank has
+  /// That local rank's end, once per rank. Its destruction tells the others that the rank has
   /// ended.
   virtual std::unique_ptr<Transport> transport(int rank) = 0;
 };

@@ -1,5 +1,5 @@
-// Virtual time beside real ranks: what their computation and communication would take on an
-// interconnect. The data move as they do; only the clocks are simulated.
+// Virtual time next to real ranks: the time of their computation and communication on an
+// interconnect. The data move as they do. Only the clocks are simulated.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ struct RankTimeline {
 
 class SimulatedTime {
  public:
-  /// Additions of received data take bytes / add_bytes_per_s; 0: no time.
+  /// Additions of received data take bytes / add_bytes_per_s. 0: no time.
   SimulatedTime(const Interconnect& interconnect, double add_bytes_per_s);
 
   /// For Communicator::observe of that rank. Each rank's is used by its thread alone.
@@ -44,18 +44,18 @@ class SimulatedTime {
   std::size_t computations(int rank) const {
     return logs_[static_cast<std::size_t>(rank)].delays.size();
   }
-  /// Counts the work since the last mark as one collective, which goes on beside what the rank
-  /// computes until it waits. (What is not marked, it waits for.) Returns its number since
+  /// Counts the work since the last mark as one collective, which overlaps the rank's computation
+  /// until the rank waits. (It waits for everything without a mark.) Returns its number since
   /// advance(), from 1.
   std::size_t mark(int rank, std::string label);
   /// Puts all that the rank computes from now on behind its first so many collectives since
   /// advance().
   void wait(int rank, std::size_t collectives);
-  /// Lets the clocks run to the end of what the ranks did since the last call. While it runs no
+  /// Lets the clocks run to the end of the ranks' actions since the last call. While it runs no
   /// rank does anything, and each message was received.
   void advance();
 
-  /// Forgets what the ranks did since the last call of advance().
+  /// Forgets the ranks' actions since the last call of advance().
   void discard();
 
   const std::vector<RankTime>& ranks() const { return times_; }

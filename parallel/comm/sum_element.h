@@ -8,8 +8,8 @@
 
 namespace triptych::parallel {
 
-/// a + b and a b, in which subnormals count as zeros and a NaN is the one of exact_math.h, whatever
-/// the thread or the GPU does with them.
+/// a + b and a b, where subnormals count as zeros and a NaN is the one of exact_math.h, for every
+/// mode of the thread or the GPU.
 TRIPTYCH_ALWAYS_INLINE float plain_sum(float a, float b) {
   return exact::canonical(exact::flushed(exact::flushed(a) + exact::flushed(b)));
 }
@@ -17,7 +17,7 @@ TRIPTYCH_ALWAYS_INLINE float plain_product(float a, float b) {
   return exact::canonical(exact::flushed(exact::flushed(a) * exact::flushed(b)));
 }
 
-/// a + b: integers wrap; bf16 and f16 are added as f32 and rounded.
+/// a + b: integers wrap. bf16 and f16 are added as f32 and rounded.
 template <class T>
 TRIPTYCH_ALWAYS_INLINE T sum_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {

@@ -29,10 +29,10 @@ struct Offer {
 };
 
 /// Offers of one rank to another, in order. The sender writes the first line, the receiver the
-/// second. A receiver says that it reads before it asks whether the offers still stand; a sender
+/// second. A receiver says that it reads before it asks whether the offers still stand. A sender
 /// withdraws them before it asks whether somebody reads. So one of the two sees the other.
 struct Mailbox {
-  static constexpr std::uint64_t kOffers = 64;  ///< that may wait to be taken
+  static constexpr std::uint64_t kOffers = 64;  ///< that may wait for the receiver
   alignas(64) std::atomic<std::uint64_t> offered = 0;
   std::atomic<std::uint64_t> last_sent = 0;  ///< the number in its envelope
   std::atomic<bool> withdrawn = false;
@@ -42,8 +42,8 @@ struct Mailbox {
 };
 
 constexpr int kNobody = -1;
-/// When a rank was last known to go on, and what it was busy with then: nullptr when it had come to
-/// the end of a wait.
+/// When a rank last showed progress, and its activity then: nullptr when it had come to the end of
+/// a wait.
 struct SignOfLife {
   std::atomic<Clock::time_point> time = Clock::time_point();
   std::atomic<const char*> doing = nullptr;
@@ -59,7 +59,7 @@ constexpr std::uint64_t kOnItsWay = ~std::uint64_t{0};  ///< for a message that 
 /// Wait of a rank that has lasted for some time.
 struct Wait {
   std::atomic<int> peer = kNobody;
-  /// The number of the peer's, or kOnItsWay; 0: something else.
+  /// The number of the peer's, or kOnItsWay. 0: something else.
   std::atomic<std::uint64_t> message = 0;
 };
 
@@ -114,8 +114,8 @@ struct ThreadGroup::Shared {
     return stalled(peer, waited, "");
   }
 
-  /// Throws when the rank at the root of a wait since `since` has been silent for too long;
-  /// otherwise the wait counts from that rank's last sign of life.
+  /// Throws when the rank at the root of a wait since `since` has been silent for too long.
+  /// Otherwise the wait counts from that rank's last sign of life.
   void require_life(int waiter, int peer, Clock::time_point& since) const {
     const auto now = Clock::now();
     if (now - since <= timeout) return;
@@ -154,7 +154,7 @@ struct ThreadGroup::Shared {
   std::vector<SignOfLife> signs;  ///< by rank
   std::atomic<bool> failed = false;
   std::mutex mutex;
-  std::optional<Fault> fault;  // guarded by mutex; set once, before `failed`
+  std::optional<Fault> fault;  // guarded by mutex, set once, before `failed`
 };
 
 namespace {
@@ -219,7 +219,7 @@ class ThreadTransport : public Transport {
     wait_for(from.front(), [&] {
       for (const int& peer : from) {
         const Mailbox& box = shared_.mailbox(peer, rank_);
-        // Asked before its messages are: what it sent before it ended still counts.
+        // Checked before its messages are: messages sent before its end still count.
         const bool ended = shared_.ended[static_cast<std::size_t>(peer)];
         found = &peer;
         if (box.offered.load() > box.taken.load(std::memory_order_relaxed)) return true;
@@ -327,7 +327,7 @@ class ThreadTransport : public Transport {
     try {
       wait_for(peer, ready, kOnItsWay);
     } catch (const FaultError&) {
-      shared_.links->abort();  // before the memory of what was under way is freed
+      shared_.links->abort();  // before the memory of pending messages is freed
       throw;
     } catch (const CommError& error) {
       if (shared_.failed) throw_fault();  // which is why they were aborted
@@ -369,8 +369,8 @@ class ThreadTransport : public Transport {
     Mailbox& box;
   };
 
-  /// A peer will not take what it is sent when it is in another collective, as its own next
-  /// message shows.
+  /// A peer will not receive a message when it is in another collective, as its own next message
+  /// shows.
   std::optional<PeerFailure> other_collective(int peer) const {
     const Mailbox& box = shared_.mailbox(peer, rank_);
     const std::uint64_t next = box.taken.load(std::memory_order_relaxed);
@@ -383,8 +383,8 @@ class ThreadTransport : public Transport {
     return mismatch(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
   }
 
-  /// Spins at first, for what comes within microseconds; then lets other threads run.
-  /// `message` is the number of what it waits for, when that is a message of the peer.
+  /// Spins at first, for messages within microseconds, then lets other threads run.
+  /// `message` is the number of the awaited message, when it is one of the peer.
   template <class Ready>
   void wait_for(int peer, const Ready& ready, std::uint64_t message = 0) const {
     constexpr int spins = 2000, yields = 200;

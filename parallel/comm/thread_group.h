@@ -1,6 +1,6 @@
 // Ranks as threads of one process. A message is an offer of the sender's own memory: the receiver
-// reads it there, and nothing is copied in between; or, when the ranks have devices of their own,
-// has it moved from one to the other.
+// reads it there, without a copy in between. When the ranks have their own devices, it moves from
+// one to the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ class ThreadGroup : public RankGroup {
 };
 
 /// Runs body(communicator) for every rank, on a thread each, and returns when all have ended. An
-/// exception of one becomes the fault of all; the group's fault is thrown, or, when a rank threw
+/// exception of one becomes the fault of all. The group's fault is thrown, or, when a rank threw
 /// before it was in any collective with others, its own exception.
 void run_ranks(RankGroup& group, const std::function<void(Communicator&)>& body);
 /// The same with a group of its own.

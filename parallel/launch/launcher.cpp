@@ -201,8 +201,8 @@ std::string name_silent(const std::map<int, LastWords>& words, int ranks,
                      std::ssize(first) + std::ssize(words) < ranks ? "first, " : "");
 }
 
-/// A rank that says nothing was killed; of those that speak, one that had an error of its own,
-/// which is not about another rank, is to blame.
+/// A rank that says nothing was killed. Among those that report, the rank to blame is one with an
+/// error of its own, which is not about another rank.
 void judge(const std::map<int, LastWords>& words, int ranks, const std::set<int>& first_to_end,
            LaunchOutcome& outcome) {
   const LastWords* worst = nullptr;

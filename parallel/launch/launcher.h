@@ -1,4 +1,4 @@
-// Starts this program as several processes under mpirun, and tells what came of them.
+// Starts this program as several processes under mpirun, and reports how they ended.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,14 @@ namespace triptych::parallel {
 struct Launch {
   int ranks = 1;
   std::vector<std::string> arguments;  ///< of this program, without its name
-  bool capture = false;                ///< keep what the ranks write to standard output
+  bool capture = false;                ///< capture the ranks' standard output
 };
 
 struct LaunchOutcome {
   int exit_code = 0;         ///< the culprit's, when a rank failed
   std::string verdict;       ///< one line
   std::string output;        ///< when captured
-  int lost = 0;              ///< ranks that died or stalled; others ended because of them
+  int lost = 0;              ///< ranks that died or stalled. Others ended because of them
   bool interrupted = false;  ///< by a signal to the launcher
 };
 
@@ -30,7 +30,7 @@ LaunchOutcome launch(const Launch& request);
 /// this rank is.
 void announce_process();
 /// Called at the end of the program: tells the launcher how this rank ended. `lost_rank` has died
-/// or stalled, which ended this one; -1: none.
+/// or stalled, which ended this one. -1: none.
 void leave_last_words(int exit_code, const std::string& error, int lost_rank = -1);
 
 }  // namespace triptych::parallel

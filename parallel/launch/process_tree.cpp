@@ -27,7 +27,7 @@ namespace {
 /// The fields of /proc/ID/stat behind the program's name, which may hold anything.
 std::optional<ProcessState> read_state(const fs::path& folder) {
   std::ifstream file(folder / "stat");
-  // The stream goes bad when the process ends now; a stream's iterators would throw.
+  // The stream goes bad when the process ends now. A stream's iterators would throw.
   std::string text;
   std::getline(file, text, '\0');
   const auto end = text.rfind(')');

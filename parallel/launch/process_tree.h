@@ -13,15 +13,15 @@ namespace triptych::parallel {
 struct ProcessState {
   pid_t id = 0, parent = 0;
   double processor_seconds = 0;     ///< its own, and of those that it started and waited for
-  std::int64_t resident_bytes = 0;  ///< of memory, with what it shares
+  std::int64_t resident_bytes = 0;  ///< of memory, including shared memory
   std::int64_t threads = 0;
 };
 
 /// All that have `ancestor` above them and have not ended.
 std::vector<ProcessState> descendants(pid_t ancestor);
 
-/// Ends what is below this process, which adopts orphans (PR_SET_CHILD_SUBREAPER): by SIGTERM for a
-/// second, then by SIGKILL.
+/// Ends all descendants of this process, which adopts orphans (PR_SET_CHILD_SUBREAPER): by SIGTERM
+/// for a second, then by SIGKILL.
 void end_descendants();
 
 }  // namespace triptych::parallel

@@ -70,7 +70,7 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
 struct WorkerState {
   int rank = 0;
   std::int64_t steps = 0;     ///< finished
-  std::int64_t promised = 0;  ///< of its next contribution; 0: it waits for the server, or is done
+  std::int64_t promised = 0;  ///< of its next contribution. 0: it waits for the server, or is done
   std::int64_t read_at = 0;   ///< contributions that its model has
   std::vector<float> reply;
   std::optional<std::uint64_t> sent;
@@ -106,7 +106,7 @@ class ServerLoop {
   }
 
  private:
-  /// The worker whose contribution comes next; nullptr when none is to come.
+  /// The worker with the next contribution. nullptr when none is to come.
   WorkerState* next() {
     std::vector<int> open;
     for (const auto& worker : workers_)
@@ -144,7 +144,7 @@ class ServerLoop {
     waiting_.push_back(worker.rank);
   }
 
-  /// No further than what is under way.
+  /// No further than the pending contributions.
   void shorten() {
     std::int64_t reached = 0;
     for (const auto& worker : workers_) reached = std::max(reached, worker.steps + worker.promised);

@@ -1,11 +1,11 @@
-// Asynchronous training: rank 0, the server, has the model; the others, the workers, contribute to
-// it each at its own pace, and get it back as it is then. Nobody waits for the slowest, but for a
-// bound (stale synchronous parallel; Ho et al., 2013). What comes of it depends on the order in
-// which contributions arrive and on nothing else: it is recorded, and can be played again.
+// Asynchronous training: rank 0, the server, has the model. The others, the workers, contribute to
+// it each at its own pace, and get it back as it is then. Nobody waits for the slowest, except
+// through a bound (stale synchronous parallel, Ho et al., 2013). The result depends only on the
+// order of arrival of the contributions: it is recorded, and can be replayed.
 //   ps-async         a worker contributes the gradients of each step, and the server updates with
 //                    them at once: parameters change between a worker's reading and its update
 //   local-sgd-async  a worker trains on its own for some steps and contributes by how much its
-//                    states changed since it got them, of which the server adds its share
+//                    states changed since it received them. The server adds its share to them
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,21 +29,21 @@ RankGraph asynchronous_averages(const TrainingGraph& training, int rank);
 struct Stretch {
   std::int64_t steps = 0;   ///< of each worker
   std::int64_t period = 1;  ///< steps of a worker between its contributions
-  /// A worker goes on while the slowest has finished all but so many of its contributions.
+  /// A worker continues while the slowest has finished all but this many of its contributions.
   std::int64_t bound = 0;
   std::size_t contributed = 0;  ///< elements of a contribution
-  std::size_t returned = 0;     ///< elements of what the server gives back
+  std::size_t returned = 0;     ///< elements of the server's reply
 };
 
 struct Server {
   /// Takes the contribution of a worker that has finished so many steps of the stretch before it.
   std::function<void(std::int64_t, std::span<const float>)> apply;
-  std::function<void(std::span<float>)> read;  ///< what is given back
+  std::function<void(std::span<float>)> read;  ///< the server's reply
   /// The mean loss of a step over the workers, in the order of the steps.
   std::function<void(std::int64_t, float)> on_loss;
   /// True: end the stretch as soon as all workers can end together.
   std::function<bool()> interrupted;
-  /// Contributions arrive in this order of ranks, not in that in which they come; then freely.
+  /// Contributions count in this order of ranks, not in the order of arrival, then freely.
   std::span<const int> replay = {};
 };
 
@@ -58,10 +58,10 @@ struct StretchRecord {
 StretchRecord serve(Communicator& communicator, const Stretch& stretch, const Server& server);
 
 struct Worker {
-  /// Step number of the stretch, from 0; returns its loss.
+  /// Step number of the stretch, from 0. Returns its loss.
   std::function<float(std::int64_t)> step;
   std::function<void(std::span<float>)> contribute;  ///< fills the contribution
-  std::function<void(std::span<const float>)> take;  ///< what the server gave back
+  std::function<void(std::span<const float>)> take;  ///< the server's reply
 };
 
 /// The others' part.

@@ -31,7 +31,7 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
 }
 
 /// Base of the kernels: a message in the transport's memory, to which inputs are copied and from
-/// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
+/// which outputs are. It contains the tensors one after another, `parts` times: each part of the
 /// message has a part of each tensor, with zeros where a flat tensor does not divide. Its elements
 /// are those of f32, or bytes where any tensor is of another dtype.
 class MessageKernel : public Kernel {
@@ -183,7 +183,7 @@ class MessageKernel : public Kernel {
   std::size_t resident_bytes_ = 0;  ///< that this kernel added
   std::vector<std::size_t> whole_;  ///< elements of each tensor
   std::vector<std::size_t> share_;  ///< of each rank's part of it
-  std::vector<std::size_t> runs_;   ///< in which a part lies in it
+  std::vector<std::size_t> runs_;   ///< the range of a part in it
 };
 
 class AllReduceKernel : public MessageKernel {

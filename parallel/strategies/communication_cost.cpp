@@ -25,7 +25,7 @@ std::int64_t elements_of(const Graph& graph, Values values) {
   return (bytes + kElementBytes - 1) / kElementBytes;
 }
 
-/// Nobody knows how the transport's library adds; a ring sends the least there is.
+/// Nobody knows how the transport's library adds. A ring sends the least there is.
 Algorithm known_algorithm(ReductionOrder order) {
   const auto own = algorithm_of(order);
   return own == Algorithm::Library ? Algorithm::Ring : own;

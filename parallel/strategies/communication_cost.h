@@ -16,7 +16,7 @@ struct CommunicationCost {
   std::int64_t bytes_sent = 0;  ///< per step, by the rank that sends most
 };
 
-/// A collective node as a call: what it exchanges with whom.
+/// A collective node as a call: its data and its partners.
 struct NodeCollective {
   std::string axis;
   Collective collective = Collective::AllReduce;
@@ -26,7 +26,7 @@ struct NodeCollective {
   bool sends = false;                       ///< Send
 };
 
-/// The collective of a node whose operator is one.
+/// The collective of a node that has one as operator.
 NodeCollective collective_of(const Graph& graph, const Node& node);
 
 /// Bytes that the rank sends that sends most, for a message of so many f32 elements.

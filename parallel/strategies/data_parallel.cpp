@@ -59,7 +59,7 @@ class DataParallelRewriter {
     return make_op(average);
   }
 
-  /// Within each node every device adds up a part; parts are summed over the nodes, and gathered.
+  /// Within each node every device adds up a part. Parts are summed over the nodes, and gathered.
   std::vector<ValueId> average_by_nodes(const std::vector<ValueId>& values,
                                         const std::string& name) {
     Graph& graph = rewriter_.target();

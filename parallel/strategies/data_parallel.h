@@ -14,18 +14,17 @@ namespace triptych::parallel {
 
 struct DataParallelOptions {
   int world_size = 1;
-  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
-  /// So many neighbouring ranks, the axis "device", are near one another, and the axis "node" is
-  /// what connects them: each device has a part of the sum to carry between nodes. 0: all ranks are
-  /// alike.
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions (AllReduce)
+  /// That many neighbouring ranks, the axis "device", are near one another, and the axis "node"
+  /// connects them: each device carries a part of the sum between nodes. 0: all ranks are equal.
   int devices_per_node = 0;
   std::size_t bucket_bytes = 25U << 20;
-  /// Size of the bucket whose gradients come last: nothing is left to compute while it travels.
+  /// Size of the bucket with the last gradients: no computation is left to overlap with it.
   std::size_t last_bucket_bytes = 1U << 20;
   bool gradients = true;  ///< false: the loss alone is averaged
 };
 
-/// Gradients that travel together, in the order in which the backward pass makes them.
+/// Gradients that travel together, in the order of the backward pass.
 struct Bucket {
   std::vector<std::string> gradients;
   std::size_t bytes = 0;

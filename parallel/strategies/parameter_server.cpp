@@ -52,8 +52,8 @@ class ServerRewriter {
   bool works() const { return !server() || !options_.central; }
   int workers() const { return options_.world_size - (options_.central ? 1 : 0); }
 
-  /// States of the optimiser but its count of steps are the server's; those of the layers the
-  /// workers'.
+  /// The server owns the states of the optimiser except its count of steps. The workers own those
+  /// of the layers.
   std::set<ValueId> absent_states() const {
     std::set<ValueId> updated, absent;
     for (const auto& update : update_.updates()) updated.insert(update.before);

@@ -1,6 +1,6 @@
 // Central strategies: rank 0 has the parameters and updates them, the others ask for them and send
-// gradients back, added in the order of the ranks. What it sends and gets grows with their number:
-// the bottleneck for which rings were invented.
+// gradients back, added in the order of the ranks. Its traffic grows with their number, the
+// bottleneck that rings avoid.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -69,7 +69,7 @@ class Stage {
       if (reads(source_.find(input))) split_batch(input);
   }
 
-  /// A state that another stage reads is sent to it once; the gradients come back as all do.
+  /// A state that another stage reads is sent to it once. The gradients come back as all do.
   void exchange_states() {
     for (const auto& [way, states] : places_.lent()) {
       const auto& [from, to] = way;
@@ -128,7 +128,7 @@ class Stage {
     });
   }
 
-  /// The input of the whole batch; each micro-batch is a slice of it.
+  /// The input of the whole batch. Each micro-batch is a slice of it.
   void split_batch(const std::string& name) {
     const auto input = source_.find(name);
     auto spec = source_.spec(input);
@@ -198,7 +198,7 @@ class Stage {
     auto outputs = target_.add_node(std::move(op), inputs, name);
     auto& values = micro_[static_cast<std::size_t>(m)];
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node.outputs[i]] = outputs[i];
-    // The next micro-batch updates what this one has updated.
+    // The next micro-batch updates the same state again.
     for (const auto& update : node.updates()) {
       const auto known = updated_.find(update.before);
       const auto state = known == updated_.end() ? update.before : known->second;
@@ -390,7 +390,7 @@ class Stage {
   std::map<ValueId, ValueId> updated_;             // the state that a value is an update of
   std::map<ValueId, ValueId> leaves_;              // constants and inputs without rows
   std::map<ValueId, std::vector<PartialSum>> sums_;
-  /// Running statistics: what stays of them in this step, momentum times the value before it.
+  /// Running statistics: the remainder of the previous value in this step, momentum times it.
   struct Running {
     float momentum = 0;
     ValueId kept;

@@ -1,7 +1,7 @@
 // Pipeline parallelism: the model is cut into stages, one per rank, and micro-batches of a batch
 // follow one another through them, forwards and back. Any value that a later stage reads, a U-Net's
 // skip connections too, is sent straight to it. GPipe (Huang et al., 2019) and 1F1B (Narayanan et
-// al., 2019) differ in the order only; with one micro-batch it is a plain split by layers.
+// al., 2019) differ in the order only. With one micro-batch it is a plain split by layers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,18 +18,18 @@ namespace triptych::parallel {
 
 struct PipelineOptions {
   int stages = 1;
-  int stage = 0;  ///< whose graph is made
+  int stage = 0;  ///< the graph of this rank
   int micro_batches = 1;
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
   /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order,
   /// and so are their statistics: running ones move once per step, towards the mean. (Otherwise
   /// they move with each micro-batch.)
   bool tree = false;
-  /// Seconds of nodes of the training graph by name: what the cut balances. Empty: modelled from
+  /// Seconds of nodes of the training graph by name, which the cut balances. Empty: modelled from
   /// their work.
   std::map<std::string, double> node_seconds;
-  /// Forward nodes of each stage, to cut so whatever balances; of another number of stages:
-  /// ignored.
+  /// Forward nodes of each stage, which replace a balanced cut. Ignored for another number of
+  /// stages.
   std::vector<std::int64_t> cut = {};
 };
 
@@ -49,7 +49,7 @@ std::vector<Pass> pipeline_passes(const PipelineOptions& options);
 /// model.
 std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options);
 
-/// Forward nodes of each stage, from what cut_stages returned.
+/// Forward nodes of each stage, from the result of cut_stages.
 std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages);
 
 /// The stages of the values of a training step, and the values that cross between stages.
@@ -79,7 +79,7 @@ class StagePlaces {
   const Traffic& lent() const { return lent_; }
   /// Values that cross in each micro-batch, in each direction in the order of the nodes.
   const Traffic& traffic() const { return traffic_; }
-  /// In their order; none with one micro-batch.
+  /// In their order. None with one micro-batch.
   const std::vector<SumLevel>& sums() const { return sums_; }
   bool is_mean(const Node& node) const { return means_.contains(node.id); }
   /// True when the batch alone decides its outputs, not the states.
@@ -111,9 +111,9 @@ struct StageGraph {
   std::vector<std::int64_t> cut;  ///< forward nodes of each stage
 };
 
-/// The graph of a stage; `training` was built for one micro-batch. The stages that
+/// The graph of a stage. `training` was built for one micro-batch. The stages that
 /// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
-/// of the whole batch. Gradients and losses are averages over the micro-batches; batch
+/// of the whole batch. Gradients and losses are averages over the micro-batches. Batch
 /// normalisation takes its statistics from each of them. Sums that the loss reads are added over
 /// the micro-batches before the first backward pass. Their nodes run once more for it. They are
 /// `share_means` of the result.

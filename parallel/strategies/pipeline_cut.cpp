@@ -12,7 +12,7 @@
 namespace triptych::parallel {
 namespace {
 
-/// Seconds on a machine whose kind does not matter: only ratios do.
+/// Seconds on any kind of machine: only ratios matter.
 double modelled_seconds(const Graph& graph, const Node& node) {
   const auto cost = node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
   return cost.flops / 50e9 + cost.bytes / 10e9;

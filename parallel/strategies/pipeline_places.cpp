@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of values, and what crosses between them.
+// The stages of values, and the values that cross between them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace triptych::parallel {
 namespace {
 
-/// Adds the value to what goes that way, unless it does already.
+/// Adds the value to those that go that way, unless it is there already.
 void add_once(StagePlaces::Traffic& traffic, int from, int to, ValueId value) {
   if (from == to) return;
   auto& values = traffic[{from, to}];

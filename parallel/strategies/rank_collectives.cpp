@@ -81,7 +81,7 @@ void RankCollectives::run(const std::string& label, const std::function<void()>&
     pending_.push_back({deliver, ++started_});
     return;
   }
-  // Simulated clocks run beside one another, whatever the threads do.
+  // Simulated clocks are concurrent, in any interleaving of the threads.
   const auto start = Clock::now();
   exchange(label, messages, observers_);
   exposed_ += Clock::now() - start;

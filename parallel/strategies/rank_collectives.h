@@ -20,7 +20,7 @@
 
 namespace triptych::parallel {
 
-/// Is told in the rank's own thread, of exchanges in the thread that makes them.
+/// Called in the rank's own thread, and for exchanges in the thread that makes them.
 class CollectiveObserver {
  public:
   using Instant = std::chrono::steady_clock::time_point;
@@ -41,8 +41,8 @@ class CollectiveObserver {
 /// The simulated clock of one rank, which runs with its computation alone.
 class RankClock : public CollectiveObserver {
  public:
-  /// `work_clock` tells the seconds that the rank has computed, in which other ranks on the same
-  /// processor must not count; the rank's thread asks.
+  /// `work_clock` returns the seconds that the rank has computed, without those of other ranks on
+  /// the same processor. The rank's thread asks.
   RankClock(SimulatedTime& time, int rank, std::function<double()> work_clock);
 
   /// Sees the messages of the rank's communicators.
@@ -77,15 +77,15 @@ class LaneRecorder : public CollectiveObserver {
   std::vector<LaneEvent> events_;
 };
 
-/// When collectives run: as their nodes come, or beside what is computed meanwhile.
+/// When collectives run: at the position of their nodes, or overlapping the computation.
 enum class Overlap : std::uint8_t { None, Lane };
 
 class RankCollectives : public CollectiveRunner {
  public:
-  /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has;
-  /// without a mesh dp, pp and tp, along each of which are all ranks. `all` outlives the runner.
-  /// With a lane, the communicators are used by its thread while collectives are under way, and by
-  /// nobody else but for signs of life.
+  /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has.
+  /// Without a mesh dp, pp and tp, each with all ranks along it. `all` outlives the runner. With a
+  /// lane, only its thread uses the communicators while collectives are pending. Signs of life are
+  /// the exception.
   explicit RankCollectives(Communicator& all, const Mesh& mesh = {},
                            Overlap overlap = Overlap::None);
   ~RankCollectives() override;
@@ -103,8 +103,8 @@ class RankCollectives : public CollectiveRunner {
   /// the other when somebody waits for it. The label stays where it is until then.
   void run(const std::string& label, const std::function<void()>& messages,
            const std::function<void()>& deliver);
-  /// Makes room for a message of so many bytes in the buffer that all nodes share, as they run
-  /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
+  /// Reserves a message of this many bytes in the buffer that all nodes share, as they run one
+  /// after another. Returns the bytes that it grew by. With a lane each has one of its own.
   std::size_t reserve(std::size_t bytes);
   /// The ring of that name, which lives as long as a kernel uses it.
   std::shared_ptr<MessageRing> ring(const std::string& name, std::size_t bytes, std::size_t most);
@@ -119,7 +119,7 @@ class RankCollectives : public CollectiveRunner {
   /// Tells an observer of the collectives that begin from now on.
   void observe(std::shared_ptr<CollectiveObserver> observer);
   void forget(const std::shared_ptr<CollectiveObserver>& observer);
-  /// From now on that is the rank's clock; exchanges are made by the rank's thread.
+  /// From now on that is the rank's clock. Exchanges are made by the rank's thread.
   void simulate(const std::shared_ptr<RankClock>& clock);
   /// News for observers: by whoever runs the graph, and by the collectives, during which the
   /// rank does not compute.
@@ -148,11 +148,11 @@ class RankCollectives : public CollectiveRunner {
   /// A collective under way.
   struct Pending {
     std::function<void()> deliver;
-    std::size_t number = 0;  ///< on the lane; 0: exchanged
+    std::size_t number = 0;  ///< on the lane. 0: exchanged
   };
   std::deque<Pending> pending_;              ///< oldest first
   std::size_t started_ = 0;                  ///< on the lane
-  std::unique_ptr<CommunicationLane> lane_;  ///< last, so that it ends before what it uses
+  std::unique_ptr<CommunicationLane> lane_;  ///< last, so that it ends before the others
 };
 
 }  // namespace triptych::parallel

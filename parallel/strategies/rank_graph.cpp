@@ -27,7 +27,7 @@ struct Parts {
   bool apart = false;  ///< the parts are of ranks that train apart
 };
 
-/// The step of a part of the batch, `parts` of which make it whole.
+/// The step of a part of the batch, one of `parts` equal ones.
 ShareStep step_of_part(const StrategyRequest& request, const Parts& parts) {
   if (request.batch % parts.count != 0) {
     throw InvalidArgument(fmt::format(
@@ -104,8 +104,8 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
   return result;
 }
 
-/// The graph of a rank that is the only one: its micro-batches, where the strategy has some, are
-/// what several ranks would pass on, so that the weights do not depend on how many there are.
+/// The graph of a single rank: its micro-batches, where the strategy has some, are those that
+/// several ranks would pass on, so that the weights do not depend on the number of ranks.
 RankGraph make_alone(const Strategy& strategy, const StrategyRequest& request) {
   const bool pipe = strategy.kind == Strategy::Kind::Pipeline && strategy.micro_batches > 1;
   auto part =
@@ -141,7 +141,7 @@ RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& requ
   return result;
 }
 
-/// Data parallelism whose bits do not depend on the number of ranks.
+/// Data parallelism with the same bits for every number of ranks.
 RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
   const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
   if (strategy.kind != Strategy::Kind::Replicated || request.order != ReductionOrder::ShardTree ||

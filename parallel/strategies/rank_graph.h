@@ -17,7 +17,7 @@ namespace triptych::parallel {
 
 /// Values that a worker and the server of an asynchronous strategy send each other.
 struct Exchange {
-  /// Outputs of a worker's graph and inputs of the server's; none: changes of what is returned.
+  /// Outputs of a worker's graph and inputs of the server's. None: changes of the returned parts.
   std::vector<std::string> contributed = {};
   std::vector<std::string> returned = {};  ///< states
 };
@@ -43,22 +43,22 @@ struct StrategyRequest {
   std::int64_t batch = 1;  ///< of all ranks together
   int world_size = 1;
   int rank = 0;
-  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
-  /// Replicated, ShardTree: into how many virtual shards the batch is cut, whatever the number
-  /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
-  /// one balanced tree. 0: as many as there are ranks.
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions (AllReduce)
+  /// Replicated, ShardTree: the number of virtual shards of the batch, for every number of ranks.
+  /// Each rank works on as many, one after another, so that the sums of all of them are one
+  /// balanced tree. 0: as many as there are ranks.
   int shards = 0;
   /// Replicated, Hierarchical and LocalSgd: into how many micro-batches each rank cuts its share,
   /// or each of its shards. They run one after another, in the memory of one.
   int accumulate = 1;
-  /// Seconds of the nodes of one micro-batch's training graph by name, the same on every rank: what
-  /// a pipeline's cut balances. Empty: modelled.
+  /// Seconds of the nodes of one micro-batch's training graph by name, the same on every rank. A
+  /// pipeline's cut balances them. Empty: modelled.
   std::map<std::string, double> node_seconds = {};
   /// A pipeline's cut of before, taken again when it has as many stages.
   std::vector<std::int64_t> cut = {};
 };
 
-/// The graph of `request.rank`; of one rank, the whole step. Throws InvalidArgument for a
+/// The graph of `request.rank`. For one rank, the whole step. Throws InvalidArgument for a
 /// batch that cannot be shared.
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request);
 

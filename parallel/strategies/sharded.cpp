@@ -43,7 +43,7 @@ class Sharder {
       for (const auto output : node.outputs) {
         const auto bucket = buckets_.find(graph.value(output).name);
         if (bucket != buckets_.end()) scatter(bucket->second);
-        // The backward pass gathers anew, so that nothing is kept in between.
+        // The backward pass gathers again, so that nothing stays in memory in between.
         if (output == loss && options_.stage == 3) gathered_.clear();
       }
     }
@@ -57,7 +57,7 @@ class Sharder {
   }
 
  private:
-  /// States that the optimiser updates, but for the count of steps: parameters and moments.
+  /// States that the optimiser updates, except the count of steps: parameters and moments.
   std::set<ValueId> sharded_states() const {
     std::set<ValueId> states;
     for (const auto& update : update_.updates())
@@ -131,7 +131,7 @@ class Sharder {
   std::map<std::string, StateHome> homes_;
   std::vector<std::vector<ValueId>> groups_;
   std::map<ValueId, std::size_t> group_of_;
-  std::set<std::size_t> gathered_;         // groups whose parameters are there
+  std::set<std::size_t> gathered_;         // groups with gathered parameters
   std::map<std::string, Bucket> buckets_;  // by the gradient that completes it
   int bucket_count_ = 0;
 };

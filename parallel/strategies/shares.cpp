@@ -77,7 +77,7 @@ class Dependences {
     const auto found = joined_.find(node.id);
     return found == joined_.end() ? none : found->second;
   }
-  /// Losses that are means over a number of labels that is another in each share.
+  /// Losses that are means over a number of labels that differs between shares.
   const std::set<NodeId>& counted() const { return counted_; }
   bool plain() const { return joined_.empty() && counted_.empty(); }
   bool has_batch_norm() const { return has_batch_norm_; }
@@ -313,7 +313,8 @@ class Dependences {
   bool has_batch_norm_ = false;
 };
 
-/// The forward pass anew, with the sums of all shares where the loss needs them, and its gradients.
+/// The forward pass again, with the sums of all shares where the loss needs them, and its
+/// gradients.
 class ShareBuilder {
  public:
   ShareBuilder(const TrainingGraph& training, const Dependences& dependences, int shares)
@@ -396,7 +397,7 @@ class ShareBuilder {
     if (weight.valid()) map_[node.outputs[0].index()] = Formula(own_.graph).mul(outputs[0], weight);
   }
 
-  /// The share's denominator over the mean of all shares'; 0 where no label of the batch counts.
+  /// The share's denominator over the mean of all shares'. 0 where no label of the batch counts.
   ValueId weight_of(const SoftmaxCrossEntropyLoss& loss, const std::vector<ValueId>& inputs) {
     const double least = 1e-30;
     const Formula f(own_.graph);

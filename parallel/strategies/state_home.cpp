@@ -10,7 +10,7 @@
 namespace triptych::parallel {
 namespace {
 
-/// A tensor is so many runs, in each of which every part has `length` bytes.
+/// A tensor consists of this many runs, and each run has `length` bytes of every part.
 struct Cut {
   std::size_t runs = 1;
   std::size_t length = 0;

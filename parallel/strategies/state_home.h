@@ -12,10 +12,10 @@
 namespace triptych::parallel {
 
 struct StateHome {
-  int rank = -1;            ///< the only one that has it; -1: each has a part, in order
+  int rank = -1;            ///< the only one that has it. -1: each has a part, in order
   TensorSpec whole;         ///< as a model on one rank has it
   std::string axis = "dp";  ///< of the mesh, along which the parts are
-  std::int64_t split = -1;  ///< how it is cut; see ReduceScatter
+  std::int64_t split = -1;  ///< the cut (ReduceScatter)
   StateRole role = StateRole::Other;
 };
 

@@ -20,7 +20,7 @@ int number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? number : 0;
 }
 
-/// The positive numbers behind the colon; none when something else is there.
+/// The positive numbers behind the colon. None when something else is there.
 std::vector<int> numbers_of(std::string_view text) {
   std::vector<int> numbers;
   auto rest = text.substr(std::min(text.size(), text.find(':')));

@@ -45,7 +45,7 @@ struct Strategy {
     AsyncServer,
     AsyncLocalSgd
   };
-  static constexpr int kBound = 3;         ///< of both Async kinds, where none is given
+  static constexpr int kBound = 3;         ///< of both Async kinds, by default
   static constexpr int kAsyncPeriod = 16;  ///< of AsyncLocalSgd, likewise
 
   Kind kind = Kind::Replicated;
@@ -53,7 +53,7 @@ struct Strategy {
   int micro_batches = 1;  ///< of Pipeline
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
   int period = 1;      ///< of LocalSgd and AsyncLocalSgd: steps between averages of the states
-  int bound = kBound;  ///< of both Async kinds; see Stretch
+  int bound = kBound;  ///< of both Async kinds (Stretch)
   Mesh mesh = {};      ///< empty: all ranks along one axis, that of the kind
 
   bool operator==(const Strategy&) const = default;
@@ -61,17 +61,17 @@ struct Strategy {
 
 /// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
 /// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
-/// caller averages all f32 states every 16 steps), "ps-async" or "ps-async:8" and
-/// "local-sgd-async" (every 16 steps), "local-sgd-async:16" or "local-sgd-async:16,8"
-/// (asynchronous.h; the caller runs stretches; the last number is the bound), and with a mesh:
-/// pipelines with "dp=2,pp=2", each replicated, "tp" (tensor parallelism), likewise with
-/// "dp=2,tp=2", and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
+/// caller averages all f32 states every 16 steps), "ps-async" or "ps-async:8" and "local-sgd-async"
+/// (every 16 steps), "local-sgd-async:16" or "local-sgd-async:16,8" (asynchronous.h, where the
+/// caller runs stretches and the last number is the bound). With a mesh: pipelines with
+/// "dp=2,pp=2", each replicated, "tp" (tensor parallelism), likewise with "dp=2,tp=2", and "ddp2d"
+/// with "node=2,device=4". Throws InvalidArgument for anything else.
 Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
 
 /// The same without a mesh, which ddp2d then still lacks.
 Strategy strategy_without_mesh(std::string_view text);
 
-/// The shortest text of the strategy; its mesh has one of its own.
+/// The shortest text of the strategy. Its mesh has one of its own.
 std::string to_string(const Strategy& strategy);
 
 /// Throws InvalidArgument when the strategy and its mesh do not go together.

@@ -184,7 +184,7 @@ class TensorSplitter {
     return false;
   }
 
-  /// How the parameter is cut whose gradient this is; -1: it is whole, or `value` is none.
+  /// The cut of the parameter with this gradient. -1: it is whole, or `value` is none.
   std::int64_t split_of_parameter(ValueId value) const {
     const auto& names = training_.parameter_gradients;
     const auto found = std::ranges::find(names, source_.value(value).name);
@@ -194,7 +194,7 @@ class TensorSplitter {
     return home == homes_.end() ? -1 : home->second.split;
   }
 
-  /// True when the rule cuts what divides, and saves more than it sends.
+  /// True when the cut divides evenly and saves more than it sends.
   bool worth(const Node& node, const Sharding& rule) const {
     bool any_apart = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -235,7 +235,7 @@ class TensorSplitter {
     }
   }
 
-  /// Each rank updates what it has: a gradient and the moments are cut as their parameter is.
+  /// Each rank updates its own part: a gradient and the moments are cut like their parameter.
   void copy_update(const Node& node) {
     const auto count = training_.parameters.size();
     std::vector<ValueId> inputs = {whole(node.inputs[0]), whole(node.inputs[1])};

@@ -1,5 +1,5 @@
 // The DRAM behind an MMU: one deterministic model that the RTL's harness and the twin both call, in
-// the same cycles. Bandwidth, latency, bursts and open rows; no refresh.
+// the same cycles. Bandwidth, latency, bursts and open rows, without refresh.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace triptych::mmu {
 
-/// Timing only: the bytes live with whoever owns the memory. Times are kept in 1/256 cycles.
+/// Timing only: the bytes live with whoever owns the memory. Times are in units of 1/256 cycle.
 ///
 /// A request covers whole bursts. A burst that the same port touched last costs nothing (its data
-/// is there already); any other one occupies the bus for burst_bytes / bytes_per_cycle. A burst
-/// whose bank has another row (or none) open waits row_miss cycles from the grant, or from the end
-/// of the bank's last burst: other banks' bursts have the bus meanwhile. Data of a read arrives
-/// `latency` cycles after the bus is done with its own bursts, at least one cycle after the grant
-/// and after the port's previous answer. The store unit has two ports, one that writes and one
-/// that reads. Row i lies in bank i mod `banks`.
+/// are there already). Any other one occupies the bus for burst_bytes / bytes_per_cycle. A burst
+/// that finds another row (or none) open in its bank waits row_miss cycles from the grant, or from
+/// the end of the bank's last burst: other banks' bursts have the bus meanwhile. Data of a read
+/// arrives `latency` cycles after the bus is done with its own bursts, at least one cycle after the
+/// grant and after the port's previous answer. The store unit has two ports, one that writes and
+/// one that reads. Row i lies in bank i mod `banks`.
 class Dram {
  public:
   explicit Dram(const DramConfig& config);
@@ -30,9 +30,9 @@ class Dram {
   /// True when a request may be granted in this cycle: not while the bus has more than 32 cycles of
   /// work left, requests granted in this very cycle included.
   bool ready(std::uint64_t cycle) const;
-  /// The first cycle from `cycle` on in which ready() holds if nothing is granted before.
+  /// The first cycle from `cycle` on when ready() holds if nothing is granted before.
   std::uint64_t next_ready(std::uint64_t cycle) const;
-  /// Grants a request; cycles never decrease. Returns when the data of a read arrives.
+  /// Grants a request. Cycles never decrease. Returns when the data of a read arrives.
   std::uint64_t request(std::uint64_t cycle, Unit unit, std::uint64_t address, std::uint32_t bytes,
                         bool write);
 

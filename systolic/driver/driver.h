@@ -13,19 +13,19 @@
 
 namespace triptych::mmu {
 
-/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
-/// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
-/// be executed one instruction after the other in program order.
+/// Throws std::invalid_argument "instruction 12 (matmul ...): problem" for a program that the
+/// machine would refuse, that reads or writes outside a memory, or that cannot be executed one
+/// instruction after the other in program order because of its tokens.
 void verify(const Program& program, const MachineConfig& machine);
 
-/// The machine's counters, cycles among them, for a program that it accepts; nothing is computed.
+/// The machine's counters, cycles among them, for a program that it accepts. Nothing is computed.
 Counters counters_of(const Program& program, const MachineConfig& machine);
 
-/// Throws std::runtime_error when the RTL of that machine is neither built in nor built (`triptych
-/// machine build`, or build_machine of systolic/sim/machine_builder.h), naming what to type; and
-/// for a twin of a machine with modules of somebody's own, which only its RTL has.
+/// Throws std::runtime_error with the command to type when the RTL of that machine is neither built
+/// in nor built (`triptych machine build`, or build_machine of systolic/sim/machine_builder.h).
+/// Throws it also for the twin of a machine with the user's own modules, which only its RTL has.
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
-/// The machines whose RTL is built in.
+/// The machines with built-in RTL.
 std::vector<std::string> rtl_machines();
 
 }  // namespace triptych::mmu

@@ -1,4 +1,4 @@
-// The machine that a user gets who names none, and what the clock of a machine rests on.
+// The default machine, and the basis of a machine's clock.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ inline constexpr std::string_view kComparedMachine = "mmu16-45nm";
 bool is_target_clock(const MachineConfig& machine);
 /// "700 MHz (target)" or "500 MHz (closes in nangate45_typ)".
 std::string clock_text(const MachineConfig& machine);
-/// A sentence for whoever reads a time of a machine with a target clock; empty for another one.
+/// A note for readers of times of a machine with a target clock. Empty for another one.
 std::string target_clock_note(const MachineConfig& machine);
 
 }  // namespace triptych::mmu

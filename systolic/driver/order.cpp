@@ -16,7 +16,7 @@
 namespace triptych::mmu {
 namespace {
 
-// Instructions count from 1 here; 0 is none. A clock says for each unit up to which instruction it
+// Instructions count from 1 here. 0 is none. A clock says for each unit up to which instruction it
 // is known to have ended. Compute has two entries: its matmuls have read the buffer before they
 // have written the accumulators, and tell the load unit so (Compute under "Time" in the manual).
 constexpr std::size_t kCompute = static_cast<std::size_t>(Unit::Compute);
@@ -37,7 +37,7 @@ struct Place {
   }
 };
 
-/// Places of the DRAM: pieces of it that were touched alike.
+/// Places of the DRAM: pieces of it with the same accesses.
 class DramPlaces {
  public:
   DramPlaces() { pieces_[0] = {}; }
@@ -122,7 +122,7 @@ class OrderChecker {
     }
   }
 
-  /// "instruction 5 (matmul ...)"; `index` counts from 1.
+  /// "instruction 5 (matmul ...)". `index` counts from 1.
   std::string name_of(std::size_t index) const {
     return fmt::format("instruction {} ({})", index - 1, disassemble(program_[index - 1]));
   }
@@ -130,8 +130,8 @@ class OrderChecker {
     throw std::invalid_argument(fmt::format("{}: {}", name_of(index_), problem));
   }
 
-  /// Changes that make this instruction wait for `other`, which is of `unit`. Tokens are taken in
-  /// the order in which they are given.
+  /// Changes that make this instruction wait for `other`, which is of `unit`. A unit receives
+  /// tokens in the order in which another gives them.
   std::string advice(std::size_t unit, std::size_t other) const {
     const auto own = to_string(static_cast<Unit>(unit_)),
                giver = to_string(static_cast<Unit>(unit));
@@ -195,7 +195,7 @@ class OrderChecker {
       touch(place, writes, [&] { return fmt::format("DRAM byte {}", first); });
     });
   }
-  /// The first byte that is no input; `end`: none.
+  /// The first byte that is no input. `end`: none.
   std::uint64_t first_unknown(std::uint64_t byte, std::uint64_t end) const {
     while (byte < end && is_input(byte, byte + 1)) ++byte;
     return byte;
@@ -281,7 +281,7 @@ class OrderChecker {
   std::vector<std::uint32_t> columns_written_;  ///< by accumulator row, from column 0 on
   DramPlaces dram_;
   std::span<const DramArray> arrays_;
-  std::array<Clock, kUnits> clocks_{};  ///< what each unit knows
+  std::array<Clock, kUnits> clocks_{};  ///< the knowledge of each unit
   /// Givers of the tokens that this instruction takes, by unit.
   std::array<std::size_t, kUnits> taken_{};
   std::array<std::array<std::deque<Clock>, kUnits>, kUnits> tokens_;  ///< [giver][taker]

@@ -23,7 +23,7 @@
 namespace triptych::mmu {
 namespace {
 
-// Which PE of which matmul was the first to go wrong, found by running parts of a program again.
+// Which PE of which matmul was the first to fail, found by running parts of a program again.
 
 /// An accumulator that differs between two machines after the first instructions of a program.
 struct WrongSum {
@@ -34,7 +34,7 @@ struct WrongSum {
 struct Culprit {
   std::size_t matmul = 0;  ///< its number in the program
   std::uint32_t pe_row = 0, pe_column = 0;
-  std::uint64_t cycle = 0;  ///< in which that PE added the wrong product
+  std::uint64_t cycle = 0;  ///< the cycle of that PE's wrong product
   std::uint32_t position = 0;
 };
 
@@ -111,7 +111,7 @@ std::optional<Culprit> find_culprit(const Program& program,
       .position = link->position};
 }
 
-constexpr std::size_t kTried = 16;  // wrong values whose culprit is looked for
+constexpr std::size_t kTried = 16;  // wrong values to explain
 
 class Pair : public Machine {
  public:
@@ -194,7 +194,7 @@ class Pair : public Machine {
                   });
   }
 
-  /// The first position of a store whose bytes differ.
+  /// The first position of a store with different bytes.
   std::string different_store(const Program& program, const std::vector<InstructionTimes>& times,
                               const std::vector<std::byte>& before) {
     const auto found = wrong_stores(program);
@@ -278,8 +278,8 @@ class Pair : public Machine {
     return first_->read_accumulators()[at] != second_->read_accumulators()[at];
   }
 
-  /// Which PE did it. What went wrong at one position may be right when the program runs again, for
-  /// registers of the array keep what the run before left there: then the next one is looked at.
+  /// Which PE did it. A wrong value at one position may be right when the program runs again,
+  /// because registers of the array hold values of the previous run. Then it examines the next one.
   std::string culprit_text(const Program& program, const std::vector<InstructionTimes>& times,
                            const std::vector<WrongSum>& sums,
                            const std::vector<std::byte>& before) {

@@ -1,5 +1,4 @@
-// How someone looks on while a device runs programs: which programs there are, when they run, what
-// is recorded of them.
+// Observers of a device that runs programs: the programs, their begin, and the recorded data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +12,7 @@ namespace triptych::mmu {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  /// Before a program runs: what to record of it.
+  /// Before a program runs: the data to record of it.
   virtual RunOptions starts(const Program& program) = 0;
   virtual void ended(const Program& program, const RunReport& report) = 0;
 };
@@ -25,7 +24,7 @@ class Watched {
   virtual const MachineConfig& machine() const = 0;
   /// The machine's DRAM, as Machine::dram().
   virtual std::span<std::byte> dram() = 0;
-  /// From now on `watcher` is told; nullptr: nobody.
+  /// From now on `watcher` receives the events. nullptr: nobody.
   virtual void watch(Watcher* watcher) = 0;
 };
 

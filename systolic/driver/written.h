@@ -1,5 +1,5 @@
-// Which accumulators and buffer rows the programs of a machine have written: what lies in the
-// others is whatever the power-up left there.
+// The accumulators and buffer rows that the programs of a machine have written. The others have
+// their random power-up content.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

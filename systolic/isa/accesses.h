@@ -82,7 +82,7 @@ class OutputWalk {
 /// Accumulator rows behind each position of a store.
 inline std::uint32_t rows_of_position(const Store& store) { return store.pool ? 4 : 1; }
 
-/// Those of the position that starts at `first`; without a pool the first alone counts.
+/// Those of the position that starts at `first`. Without a pool the first alone counts.
 inline std::array<std::uint32_t, 4> position_rows(const SetOutput& geometry, std::uint32_t first,
                                                   const MachineConfig& machine) {
   const std::uint32_t mask = machine.accumulator_rows - 1;
@@ -104,7 +104,7 @@ inline std::uint32_t position_bytes(const Store& store, const MachineConfig& mac
   return store.columns * (store.narrow ? machine.element_bytes() : 4);
 }
 
-/// Calls visit(address, bytes, is_write) for each contiguous piece of DRAM until it returns false;
+/// Calls visit(address, bytes, is_write) for each contiguous piece of DRAM until it returns false.
 /// `geometry` is in force.
 template <class Visit>
 void visit_accesses(const Instruction& instruction, const StoreGeometry& geometry,
@@ -143,7 +143,7 @@ void visit_accesses(const Instruction& instruction, const StoreGeometry& geometr
   }
 }
 
-/// Calls visit(row) for each buffer row that the instruction writes, in order; `geometry` is in
+/// Calls visit(row) for each buffer row that the instruction writes, in order. `geometry` is in
 /// force.
 template <class Visit>
 void visit_buffer_writes(const Instruction& instruction, const StoreGeometry& geometry,

@@ -82,7 +82,7 @@ class Checker {
   Checker(const Program& program, const MachineConfig& machine)
       : program_(program), machine_(machine) {}
 
-  /// The fault of the instruction of that number, which comes after those before it; empty: none.
+  /// The fault of the instruction of that number, which comes after those before it. Empty: none.
   std::string check(std::size_t number) {
     const Instruction& instruction = program_[number];
     number_ = number;

@@ -10,12 +10,12 @@
 
 namespace triptych::mmu {
 
-/// Reason for which the machine's dispatcher would refuse the instruction; empty: none.
+/// Reason for which the machine's dispatcher would refuse the instruction. Empty: none.
 std::string illegal(const Instruction& instruction, const MachineConfig& machine);
 
-/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
+/// Throws std::invalid_argument "instruction 12 (matmul ...): problem" for a program that the
 /// machine would refuse, that accesses DRAM beyond its end, uses a register before it is set, or
-/// whose tokens and weight tiles do not allow it to be executed one instruction after the other.
+/// cannot be executed one instruction after the other because of its tokens and weight tiles.
 void check_program(const Program& program, const MachineConfig& machine);
 
 }  // namespace triptych::mmu

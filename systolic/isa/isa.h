@@ -1,6 +1,6 @@
-// The instruction set of the MMU: one table of fields, from which the encoding, the assembler, the
-// disassembler, the SystemVerilog package and the manual's tables are made.
-// docs/reference/mmu.md says what the instructions do.
+// The instruction set of the MMU: one table of fields, the source of the encoding, the assembler,
+// the disassembler, the SystemVerilog package and the manual's tables. docs/reference/mmu.md
+// describes the instructions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace triptych::mmu {
 
-/// The four decoupled units; each executes its instructions in order.
+/// The four decoupled units. Each executes its instructions in order.
 enum class Unit : std::uint8_t { Load, Weights, Compute, Store };
 inline constexpr int kUnits = 4;
 
@@ -66,7 +66,7 @@ std::span<const OpcodeInfo> opcodes();
 const OpcodeInfo* find_opcode(Opcode opcode);
 std::string_view to_string(Unit unit);
 
-/// The operands of each instruction as numbers; encode() checks that each fits its field and throws
+/// The operands of each instruction as numbers. encode() checks that each fits its field and throws
 /// std::invalid_argument naming the field.
 struct Tokens {
   unsigned wait = 0;    ///< takes one token from each Unit u with bit u set
@@ -78,9 +78,9 @@ struct Load {
   std::uint32_t pitch = 0;    ///< bytes from one line to the next
   std::uint32_t buffer_row = 0;
   std::uint32_t buffer_pitch = 0;  ///< buffer rows from one line to the next
-  std::uint32_t units = 0;         ///< buffer rows per line; each holds one group of a line
+  std::uint32_t units = 0;         ///< buffer rows per line. Each holds one group of a line
   std::uint32_t lines = 0;
-  std::uint32_t log2_group = 0;  ///< lane r gets element r mod g of the unit's group; of g
+  std::uint32_t log2_group = 0;  ///< lane r receives element r mod g of the unit's group, of g
 };
 
 struct WeightLoad {
@@ -110,8 +110,8 @@ struct SetTaps {
 };
 
 struct Matmul {
-  bool accumulate = false;    ///< chain on to the accumulators; otherwise start from zero
-  bool keep = false;          ///< go on with the active weights; otherwise swap in the next tile
+  bool accumulate = false;    ///< chain on to the accumulators, otherwise start from zero
+  bool keep = false;          ///< continue with the active weights, otherwise swap in the next tile
   bool transpose = false;     ///< stream over taps and channels, positions along the array rows
   bool abut = false;          ///< transposed: the next one's values follow without a gap
   std::int32_t address = 0;   ///< buffer row of the first position, before the tap's offset
@@ -128,8 +128,8 @@ struct SetOutput {
   std::uint32_t out_height = 0, out_width = 0;
   std::int32_t step_x = 0, wrap_y = 0,
                wrap_n = 0;  ///< bytes in DRAM or buffer rows, as SetStream's
-  /// Accumulator rows of stores that pool: from one row of the image to the next; from the last
-  /// position of a pooled row to the next row's first, of an image to the next image's first.
+  /// Accumulator rows of stores that pool: from one row of the image to the next, and from the last
+  /// position of a pooled row to the next row's first, or of an image to the next image's first.
   std::uint32_t pool_pitch = 0, pool_wrap_y = 0, pool_wrap_n = 0;
 };
 
@@ -145,7 +145,7 @@ struct LoadRegisters {
 struct Store {
   bool bias = false;
   bool relu = false;
-  bool narrow = false;        ///< to bf16 or int8; otherwise f32 or int32
+  bool narrow = false;        ///< to bf16 or int8, otherwise f32 or int32
   bool scale = false;         ///< times the multiplier registers (int8 machines: requantise)
   bool pool = false;          ///< each position is the largest of four
   bool mask = false;          ///< a bit per value, x > 0, instead of the values
@@ -175,13 +175,13 @@ Instruction encode(const LoadRegisters& load, Tokens tokens = {});
 Instruction encode(const Store& store, Tokens tokens = {});
 Instruction encode(const SetOperand& set, Tokens tokens = {});
 
-/// The operands of an instruction whose opcode is T's.
+/// The operands of an instruction with T's opcode.
 template <class T>
 T decode(const Instruction& instruction);
 
 /// "matmul wait=load signal=store accumulate=1 address=12 ...": fields that are zero are left out.
 std::string disassemble(const Instruction& instruction);
-/// The inverse; throws std::invalid_argument with the line's problem.
+/// The inverse. Throws std::invalid_argument with the line's problem.
 Instruction assemble(std::string_view line);
 /// The program of read_listing (systolic/isa/listing.h).
 Program assemble_program(std::string_view text);

@@ -95,7 +95,7 @@ class Reader {
     throw ListingError(number_, at.column, problem);
   }
 
-  /// "name=value" in two; each name may stand once.
+  /// "name=value" in two. Each name may stand once.
   std::pair<Word, Word> operand(const Word& word, std::vector<std::string_view>& given) const {
     const std::size_t equals = word.text.find('=');
     if (equals == word.text.npos)
@@ -366,7 +366,7 @@ class Reader {
   std::size_t number_ = 0;
 };
 
-/// An instruction without the bits that no operand has; the same one, unless there were some.
+/// An instruction without the bits that no operand has. The same one, unless there were some.
 Instruction known_bits(const Instruction& instruction) {
   Instruction known;
   known.words[0] = instruction.words[0] & 0xFFFF;

@@ -1,5 +1,5 @@
 // Programs as text. A line holds an instruction, `matmul wait=load count=4`, or an array in DRAM
-// that the program reads or makes, `.input x address=0 type=bf16 shape=4x4`; "#" starts a comment.
+// that the program reads or makes, `.input x address=0 type=bf16 shape=4x4`. "#" starts a comment.
 // A number is decimal or 0x..., or a sum of numbers and names of arrays, which stand for their
 // addresses: `address=x+32`. A text that tests a machine has values, too: `.values x 1 0.5 -0 inf`
 // of an input, `.expect y 3 nan _` of an output ("_": any), `.expect cycles 76` of a counter. An
@@ -44,7 +44,7 @@ struct DramArray {
   std::uint32_t address = 0;
   std::vector<std::uint32_t> shape;  ///< 1 to 8 dimensions, none of them 0
   std::size_t line = 0;
-  std::vector<ListedValue> values;  ///< that it holds or should hold; none, or of all elements
+  std::vector<ListedValue> values;  ///< that it holds or should hold. None, or of all elements
 
   std::uint64_t elements() const;
   std::uint64_t bytes() const { return elements() * bytes_of(type); }
@@ -67,7 +67,7 @@ struct Listing {
   std::vector<ListedCount> counts;
 };
 
-/// A text that is no program: "line 3, column 8: what is wrong; what is allowed".
+/// A text that is no program: "line 3, column 8: problem; what is allowed".
 class ListingError : public std::invalid_argument {
  public:
   ListingError(std::size_t line, std::size_t column, const std::string& problem);
@@ -83,7 +83,7 @@ Listing read_listing(std::string_view text);
 
 /// 64 hexadecimal digits, the most significant word first, as $readmemh of SystemVerilog reads it.
 std::string to_hex(const Instruction& instruction);
-/// Lines of to_hex; "//" starts a comment, empty lines are skipped. Throws ListingError, also for
+/// Lines of to_hex. "//" starts a comment, empty lines are skipped. Throws ListingError, also for
 /// bits that no operand has.
 Program read_hex(std::string_view text);
 

@@ -26,10 +26,10 @@ struct DramPreset {
   double latency_ns;
   std::uint32_t row_bytes;
   std::uint32_t banks;
-  double row_miss_ns;  ///< what of it other banks and channels do not hide
+  double row_miss_ns;  ///< the part of it that other banks and channels do not hide
 };
 
-// ddr3: TPU v1's two channels of weight memory. hbm: one TPU v3 chip; hbm300: a TPU v2 core's half.
+// ddr3: TPU v1's two channels of weight memory. hbm: one TPU v3 chip. hbm300: a TPU v2 core's half.
 constexpr std::array kPresets{
     DramPreset{"ddr3", 34, 50, 8192, 16, 10}, DramPreset{"hbm", 900, 120, 2048, 256, 1.5},
     DramPreset{"hbm300", 300, 120, 2048, 128, 1.5}, DramPreset{"ideal", 0, 0, 2048, 8, 0}};
@@ -91,7 +91,7 @@ std::size_t index_of(std::string_view what, const std::array<std::string_view, n
 
 constexpr std::string_view kMachine = "machine";
 
-/// Reads members of an object; finish() refuses those that nobody asked for.
+/// Reads members of an object. finish() refuses those that nobody asked for.
 class Reader {
  public:
   Reader(const Json& json, std::string what) : json_(json), what_(std::move(what)) {
@@ -152,7 +152,8 @@ DramConfig parse_dram(const Json& json, double clock_mhz) {
   return dram;
 }
 
-/// Cycles in which no unit moves while the DRAM serves the longest request behind another one.
+/// Cycles without progress of any unit while the DRAM serves the longest request behind another
+/// one.
 double longest_wait(const MachineConfig& machine) {
   const auto& dram = machine.dram;
   constexpr double backlog = 32;  // of the bus, when it grants a request
@@ -164,7 +165,7 @@ double longest_wait(const MachineConfig& machine) {
   return 2 * (bursts * (burst + dram.row_miss) + backlog) + dram.latency;
 }
 
-/// The RTL's watchdog stops a machine in which no unit moves for 65,536 cycles.
+/// The RTL's watchdog stops a machine after 65,536 cycles without progress of any unit.
 void validate_wait(const MachineConfig& machine) {
   constexpr double watchdog = 65536;
   const double wait = longest_wait(machine);
@@ -187,7 +188,7 @@ void validate_dram(const DramConfig& dram) {
   check("dram.row_bytes", dram.row_bytes, {dram.burst_bytes, 1U << 20});
 }
 
-/// Throws for a key that appears twice in one object, and for more keys than any machine has: each
+/// Throws for a key that is repeated in one object, and for more keys than any machine has: each
 /// new key is compared with all before it.
 Json parse_json(std::string_view text) {
   constexpr std::size_t max_keys = 1000;

@@ -1,4 +1,4 @@
-// Parameters with which one MMU is built; a JSON file per machine in systolic/machines.
+// Parameters of one MMU, with a JSON file per machine in systolic/machines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace triptych::mmu {
 enum class PeKind { Bf16, Int8 };
 
 /// When the next weight tile may enter the array behind the one in use. All three use the same
-/// wires; the slower two wait as simpler hardware would have to.
+/// wires. The slower two wait as simpler hardware would have to.
 enum class WeightScheme {
   PassThrough,  ///< at once: hidden when a stream has at least `rows` positions
   PerColumn,    ///< when the swap has passed the rows: needs 2 rows
@@ -34,7 +34,7 @@ ArrayKind array_kind(std::string_view name);
 struct DramConfig {
   std::string preset;              ///< "ddr3", "hbm", "ideal", or "custom"
   double bytes_per_cycle = 0;      ///< 0: unlimited
-  std::uint32_t latency = 1;       ///< cycles from grant to data, beside the transfer
+  std::uint32_t latency = 1;       ///< cycles from grant to data, without the transfer
   std::uint32_t burst_bytes = 64;  ///< power of two
   std::uint32_t row_bytes = 2048;  ///< power of two
   std::uint32_t banks = 8;
@@ -48,20 +48,20 @@ struct MachineConfig {
   PeKind pe = PeKind::Bf16;
   std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
   double clock_mhz = 700;
-  std::string clock_source;     ///< where that comes from, in words; empty: nobody says
-  std::string clock_closed_in;  ///< the library of gates in which it closes; empty: it is a wish
-  std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
-  std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768
+  std::string clock_source;     ///< where that comes from, in words. Empty: nobody says
+  std::string clock_closed_in;  ///< the library of gates that it closes in. Empty: it is a target
+  std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each, a power of two
+  std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each, a power of two, <= 32768
   std::uint32_t weight_tiles = 4;         ///< slots of the weight FIFO
   std::uint32_t queue_depth = 16;         ///< instructions per unit
   WeightScheme weight_scheme = WeightScheme::PassThrough;
   std::uint32_t vector_lanes = 16;  ///< of the modelled host vector unit
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
-  std::optional<ArrayKind> array;  ///< which RTL may simulate it; nullopt: either
-  std::string rtl;                 ///< folder of modules over ours, of the RTL alone; empty: none
-  std::vector<std::string> plusargs;  ///< "fault=3": of $value$plusargs in its RTL; in no file
-  std::string source;                 ///< what find_machine was given; empty: nothing
+  std::optional<ArrayKind> array;  ///< the RTL that may simulate it. nullopt: either
+  std::string rtl;                 ///< folder of modules over ours, of the RTL alone. Empty: none
+  std::vector<std::string> plusargs;  ///< "fault=3": of $value$plusargs in its RTL, in no file
+  std::string source;                 ///< the argument of find_machine. Empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
   /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.
@@ -75,20 +75,20 @@ struct MachineConfig {
   }
   /// A sum's way down a column, in cycles.
   std::uint32_t chain_cycles() const { return rows * pe_latency; }
-  /// The cycle in which a product is made before its sum arrives: a PE of several stages has one.
+  /// The cycle that computes a product before its sum arrives: a PE of several stages has one.
   std::uint32_t product_cycles() const { return pe_latency > 1 ? 1 : 0; }
   /// Stages of the output unit.
   std::uint32_t output_cycles() const { return pe_latency > 1 ? 11 : 1; }
 };
 
-/// Throws std::invalid_argument naming what is out of range.
+/// Throws std::invalid_argument with the name of the value out of range.
 void validate(const MachineConfig& machine);
-/// From JSON text or a file; unknown keys are errors. Throws std::invalid_argument.
+/// From JSON text or a file. Unknown keys are errors. Throws std::invalid_argument.
 MachineConfig parse_machine(std::string_view json);
 std::string to_json(const MachineConfig& machine);
-/// A shipped machine ("mmu16"), JSON itself, or the path of a JSON file, whose `rtl` is relative to
-/// it; with a folder of modules over ours "mmu16+FOLDER". Throws std::invalid_argument with the
-/// names that exist.
+/// A shipped machine ("mmu16"), JSON itself, or the path of a JSON file. `rtl` in it is relative to
+/// the file. With a folder of modules over ours "mmu16+FOLDER". Throws std::invalid_argument with
+/// the names that exist.
 MachineConfig find_machine(std::string_view name_or_path);
 std::vector<std::string> machine_names();
 /// The preset's figures at this clock. Throws std::invalid_argument with the names that exist.

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kBegin = "<!-- isa tables begin -->\n";
 constexpr std::string_view kEnd = "<!-- isa tables end -->";
 
-/// Where word 0 has the takers that the instruction waits for and signals, and its flags; where the
+/// Where word 0 has the takers that the instruction waits for and signals, and its flags. Where the
 /// operands begin and the instruction ends.
 constexpr int kWait = 8, kSignal = 12, kFlags = 16, kOperands = 32, kBits = 256;
 

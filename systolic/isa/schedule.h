@@ -1,4 +1,4 @@
-// When the array's parts work on a slot; "Time" in docs/reference/mmu.md.
+// When the array's parts work on a slot ("Time" in docs/reference/mmu.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +14,8 @@ struct PeSlot {
   std::uint32_t row = 0, column = 0;
 };
 
-/// Cycle in which that PE takes that slot of the matmul that starts in cycle `start`: a sum's
-/// latency behind the PE above it, a cycle behind the one to its left.
+/// Cycle in which that PE processes that slot of the matmul that starts in cycle `start`: a sum's
+/// latency after the PE above it, a cycle after the one to its left.
 inline std::uint64_t pe_cycle(const MachineConfig& machine, std::uint64_t start,
                               const PeSlot& place) {
   return start + place.slot + 3 + std::uint64_t{place.row} * machine.pe_latency + place.column;

@@ -1,4 +1,4 @@
-// The machines of systolic/machines, as text in the library; their list is in the CMakeLists.txt.
+// The machines of systolic/machines, as text in the library. Their list is in the CMakeLists.txt.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

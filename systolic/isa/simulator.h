@@ -15,7 +15,7 @@
 
 namespace triptych::mmu {
 
-/// Why the array issued nothing in a cycle; see "Counters" in docs/reference/mmu.md.
+/// Why the array issued nothing in a cycle. See "Counters" in docs/reference/mmu.md.
 enum class Stall : std::uint8_t {
   Drain,        ///< nothing to compute: dispatch, descriptors, fill, drain, the last stores
   Activations,  ///< waits for a token of the load unit
@@ -52,15 +52,15 @@ struct NamedCount {
 /// Every counter, in the order of the manual.
 std::vector<NamedCount> named_counts(const Counters& counters);
 
-/// Start: the cycle in which the unit takes it from its queue. End: the first cycle in which a
-/// token it gives could be seen (of a matmul the store unit's).
+/// Start: the cycle in which the unit removes it from its queue. End: the first cycle in which a
+/// token that it gives is visible (for a matmul the store unit's).
 struct InstructionTimes {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   bool operator==(const InstructionTimes&) const = default;
 };
 
-/// Cycles from begin up to end in which the array issued nothing, for one cause.
+/// Cycles from begin up to end without an issue of the array, for one cause.
 struct StallInterval {
   Stall cause = Stall::Drain;
   std::uint64_t begin = 0;
@@ -71,8 +71,8 @@ struct StallInterval {
 struct CellState {
   std::uint16_t activation = 0;  ///< bf16 or int8
   std::uint16_t weight = 0;      ///< the one in use
-  bool enabled = false;          ///< multiplies; else passes the sum of the row above on
-  std::uint32_t sum = 0;         ///< what the edge before has given to the row below
+  bool enabled = false;          ///< multiplies. Else passes the sum of the row above on
+  std::uint32_t sum = 0;         ///< passed to the row below at the last edge
   /// Weights behind the bit that enables them: the one that waits for its turn, and the one that
   /// passes by on its way down.
   std::uint32_t waiting = 0, passing = 0;
@@ -81,8 +81,8 @@ struct CellState {
 struct RunReport {
   Counters counters;
   std::vector<InstructionTimes> times;  ///< per instruction, when asked for
-  std::vector<StallInterval> stalls;    ///< in order, with the times; by the twin only
-  /// Per cycle from cells_begin on, row by row; by an RTL machine with the fast array only.
+  std::vector<StallInterval> stalls;    ///< in order, with the times, by the twin only
+  /// Per cycle from cells_begin on, row by row, by an RTL machine with the fast array only.
   std::vector<CellState> cells = {};
 };
 
@@ -99,46 +99,48 @@ using PeWatcher = std::function<void(const PeStep&)>;
 struct RunOptions {
   bool record_times = false;
   /// Counters of an earlier run of this very program: no latency depends on data, so the twin
-  /// need not check and time it again. Times that are asked for are simulated all the same.
+  /// need not check and time it again. Requested times are always simulated.
   const Counters* counted = nullptr;
   const PeWatcher* pes = nullptr;  ///< told of every multiply-add, matmul by matmul (twin only)
-  std::string waves;       ///< FST file to write (RTL only), a save file next to it; empty: none
-  std::string waves_name;  ///< path that the save file gives the FST file; empty: the same
+  std::string waves;       ///< FST file to write (RTL only), a save file next to it. Empty: none
+  std::string waves_name;  ///< path that the save file gives the FST file. Empty: the same
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
-  std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles of which the cells are kept
+  std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles with recorded cells
   std::uint64_t max_cycles = ~std::uint64_t{0};  ///< an end before this one, or HardwareFault (RTL)
 };
 
-/// max_cycles for RTL whose program takes so many on the twin: enough for slower hardware, too, and
-/// for the machine's own timeout to come first.
+/// max_cycles of RTL for a program that takes `foreseen` cycles on the twin: enough for slower
+/// hardware, too, and for the machine's own timeout to come first.
 inline std::uint64_t watchdog_cycles(std::uint64_t foreseen) { return 4 * foreseen + 200'000; }
 
-/// The RTL does what no program can ask for: it breaks an assertion of its own, leaves the DRAM,
-/// or never ends. Says in which cycle; of a machine that waits, on what each unit waits.
+/// The RTL behaves in a way that no program can cause: it breaks an assertion of its own, leaves
+/// the DRAM, or never ends. The message names the cycle. For a machine that waits, the cause for
+/// each unit.
 class HardwareFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Two simulators of one machine differ, in bits or in cycles; says where first.
+/// Two simulators of one machine differ, in bits or in cycles. The message names the first place.
 class Mismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// A machine with its memory. Not thread-safe. Buffer, accumulators and DRAM keep their contents
-/// between programs; counters and cycles start at 0 for each.
+/// between programs. Counters and cycles start at 0 for each.
 class Machine {
  public:
   virtual ~Machine() = default;
   virtual const MachineConfig& config() const = 0;
-  /// The DRAM, config().dram_bytes long; pages are only backed once touched.
+  /// The DRAM, config().dram_bytes long. Pages are only backed once touched.
   virtual std::span<std::byte> dram() = 0;
   /// Runs to the Halt. Throws std::invalid_argument for a malformed program (verify says why) and
   /// std::runtime_error when the machine stops with an error status, HardwareFault when the RTL is
   /// wrong.
   virtual RunReport run(const Program& program, const RunOptions& options = {}) = 0;
-  /// Raw contents, for comparison: `rows` x buffer_rows elements row by row; accumulators 32 bits.
+  /// Raw contents, for comparison: `rows` x buffer_rows elements row by row. Accumulators have 32
+  /// bits.
   virtual std::vector<std::uint16_t> read_buffer() = 0;
   virtual std::vector<std::uint32_t> read_accumulators() = 0;
 };

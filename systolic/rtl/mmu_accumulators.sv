@@ -2,7 +2,7 @@
 // for its feedback in stage c + Lead (or starts from zero) and is written from the bottom of the
 // array in stage c + Fill + 1, unless it lies beyond the slot's tile. The output unit reads all
 // columns of a row at once. Reads are shown in the next cycle and give old values.
-// All banks in one block, which simulates fast; mmu_accumulators_banks is the view to synthesise.
+// All banks in one block, which simulates fast. mmu_accumulators_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_accumulators #(
     parameter int unsigned Rows = 4,
@@ -34,7 +34,7 @@ module mmu_accumulators #(
   logic [Columns*32-1:0] feedback_q;
   logic [Columns*32-1:0] data_q;
   logic [RowBits-1:0] row_q[Stages];
-  logic [ColumnBits-1:0] columns_q[Stages];  // that write; 0: no slot
+  logic [ColumnBits-1:0] columns_q[Stages];  // that write. 0: no slot
   logic [Columns+Lead-1:0] accumulate_q;
 
   // verilator lint_off BLKSEQ

@@ -28,7 +28,7 @@ module mmu_accumulators_banks #(
 
   // By stage, the first in the low bits.
   logic [Stages*RowBits-1:0] row_q;
-  logic [Stages*ColumnBits-1:0] columns_q;  // that write; 0: no slot
+  logic [Stages*ColumnBits-1:0] columns_q;  // that write. 0: no slot
   logic [Columns+Lead-1:0] accumulate_q;
   logic [Columns-1:0] chained_q;  // what the bank shows is a chain's sum so far
 

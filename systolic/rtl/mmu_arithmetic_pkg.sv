@@ -1,7 +1,7 @@
 // The numbers of the MMU: bfloat16 fused multiply-add, binary32 addition, rounding to bfloat16.
 // Subnormal operands count as zeros, results that are subnormal after rounding become zeros, every
 // NaN is 0x7FC00000. All intermediate values are 32 bits wide and all shift amounts 5 bits, so that
-// a simulator's compiler can vectorise the functions; synthesis trims what is constant.
+// a simulator's compiler can vectorise the functions. Synthesis trims what is constant.
 // SPDX-License-Identifier: Apache-2.0
 package mmu_arithmetic_pkg;
   localparam logic [31:0] CANONICAL_NAN = 32'h7FC0_0000;
@@ -14,9 +14,9 @@ package mmu_arithmetic_pkg;
   // can have registers between them. A number on its way into it is a sign (0 or 1), an exponent
   // (binary32's bias, plus EXPONENT_OFFSET) and a magnitude: m and e mean
   // m * 2^(e - EXPONENT_OFFSET - 127 - 29), bit 29 is binary32's hidden bit. A magnitude may have
-  // its leading bit in 29 or 28, or be zero; it has at most 24 significant bits.
+  // its leading bit in 29 or 28, or be zero. It has at most 24 significant bits.
 
-  // Exponent and magnitude of a binary32; subnormal numbers are zero.
+  // Exponent and magnitude of a binary32. Subnormal numbers are zero.
   function automatic logic [31:0] exponent_of(input logic [31:0] x);
     exponent_of = ((x >> 23) & 32'hFF) + EXPONENT_OFFSET;
   endfunction
@@ -34,7 +34,7 @@ package mmu_arithmetic_pkg;
                                          input logic [31:0] y);
     choose = (y & swap) | (x & ~swap);
   endfunction
-  // The little operand at the big one's exponent; its last bit stands for all that are lost, too.
+  // The little operand at the big one's exponent. Its last bit stands for all that are lost, too.
   //
   // The six guard bits hold every bit lost for up to 6 places of alignment, so the difference can
   // only turn negative (first operand the smaller one) when it is exact.
@@ -90,7 +90,7 @@ package mmu_arithmetic_pkg;
     fine = (quarter < 32'h8000_0000) ? quarter << 1 : quarter;
   endfunction
   // A binary32 without its sign: bit 31 of the sum means 2^(exponent - EXPONENT_OFFSET - 127). To
-  // nearest, ties to even; a carry out of the fraction adds to the exponent.
+  // nearest, ties to even. A carry out of the fraction adds to the exponent.
   function automatic logic [31:0] rounded(input logic [31:0] exponent, input logic [31:0] sum);
     logic [31:0] fraction;
     fraction = ((exponent - EXPONENT_OFFSET) << 23) | ((sum >> 8) & 32'h007F_FFFF);
@@ -194,7 +194,7 @@ package mmu_arithmetic_pkg;
     cut_to_32 = (x[63:31] == {33{x[63]}}) ? x[31:0] : {x[63], {31{!x[63]}}};
   endfunction
 
-  // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; shift is 1 to 62.
+  // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits. Shift is 1 to 62.
   function automatic logic [31:0] requantize(
       input logic [31:0] sum, input logic [31:0] multiplier, input logic [5:0] shift);
     logic [63:0] product;
@@ -228,12 +228,12 @@ package mmu_arithmetic_pkg;
                                                                ((x[15:0] == 16'h8000) && x[16]));
   endfunction
 
-  // x > 0 ? x : +0; a binary32 NaN stays.
+  // x > 0 ? x : +0. A binary32 NaN stays.
   function automatic logic [31:0] rectify(input logic [31:0] x, input logic is_float);
     rectify = (x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY))) ? 32'd0 : x;
   endfunction
 
-  // x > y; of binary32 false where one is NaN, and the zeros are equal.
+  // x > y. Of binary32 false where one is NaN, and the zeros are equal.
   function automatic logic greater(input logic [31:0] x, input logic [31:0] y,
                                    input logic is_float);
     logic [31:0] ordered_x, ordered_y;

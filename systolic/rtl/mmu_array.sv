@@ -1,7 +1,7 @@
 // The systolic array, Rows x Columns PEs, as one clocked block that simulates fast. Ports and
-// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe; what a PE does is said
+// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe. What a PE does is said
 // there. Assignments are blocking and run against the data flow (a register's readers come before
-// its writer), so every register is updated in place; only the output is assigned as usual, for
+// its writer), so every register is updated in place. Only the output is assigned as usual, for
 // other clocked blocks read it. The block's own variables are not traced, here and elsewhere: only
 // then are they locals of the simulator, and its loops fast.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@ module mmu_array #(
     input logic [Rows*ElementBits-1:0] act_i,
     input logic [Rows-1:0] swap_i,
     input logic [Rows-1:0] capture_i,
-    // For the PEs of row 0, already skewed by column; a weight is {enable, value}.
+    // For the PEs of row 0, already skewed by column. A weight is {enable, value}.
     input logic [Columns*(ElementBits+1)-1:0] weight_i,
     input logic [Columns*32-1:0] psum_i,
     output logic [Columns*32-1:0] psum_o
@@ -31,7 +31,7 @@ module mmu_array #(
   logic [WeightBits-1:0] weight_q[Rows][Columns];   // on its way down, as it reaches the row below
   logic [WeightBits-1:0] shadow_q[Rows][Columns];
   logic [WeightBits-1:0] active_q[Rows][Columns];
-  logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result; 0: the top's
+  logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result. 0: the top's
   logic [Columns*32-1:0] bottom_q;
   // Stages inside PEs, where a sum takes several cycles.
   logic [31:0] product_q[Rows][Columns];

@@ -16,7 +16,7 @@ module mmu_array_grid #(
     input logic [Rows*ElementBits-1:0] act_i,
     input logic [Rows-1:0] swap_i,
     input logic [Rows-1:0] capture_i,
-    // For the PEs of row 0, already skewed by column; a weight is {enable, value}.
+    // For the PEs of row 0, already skewed by column. A weight is {enable, value}.
     input logic [Columns*(ElementBits+1)-1:0] weight_i,
     input logic [Columns*32-1:0] psum_i,
     output logic [Columns*32-1:0] psum_o

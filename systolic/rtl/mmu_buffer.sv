@@ -1,9 +1,9 @@
 // The unified buffer, a bank per array row, with an address unit per lane. The lanes are a ring in
-// which positions move on by one per cycle; a lane keeps the tap it gets with the first position
-// and hands the next one on. A forward stream's positions enter at lane 0; the Rows ones of a
-// transposed stream enter at the lane of its first value and turn until all values have met them.
-// A lane's element, zero outside the input, is shown in the cycle after it was asked. All lanes and
-// banks in one block, which simulates fast; mmu_buffer_banks is the view to synthesise.
+// which positions move on by one per cycle. A lane keeps the tap it gets with the first position
+// and hands the next one on. A forward stream's positions enter at lane 0. The Rows ones of a
+// transposed stream enter at the lane of its first value and turn until all values have met them. A
+// lane's element, zero outside the input, is shown in the cycle after it was asked. All lanes and
+// banks in one block, which simulates fast. mmu_buffer_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer #(
     parameter int unsigned Rows = 4,
@@ -12,11 +12,11 @@ module mmu_buffer #(
 ) (
     input logic clk_i,
     input logic enable_i,  // some lane has a position
-    // Writes of the load unit; a read of the same row gives the old value.
+    // Writes of the load unit. A read of the same row gives the old value.
     input logic write_i,
     input logic [$clog2(BufferRows)-1:0] write_row_i,
     input logic [Rows*ElementBits-1:0] write_data_i,
-    // SetTaps, or the Matmul whose slot 0 leaves; head of the compute queue.
+    // SetTaps, or the Matmul whose slot 0 leaves. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,
@@ -38,7 +38,7 @@ module mmu_buffer #(
   assign matmul = word_i;
   localparam int unsigned AddressBits = $clog2(BufferRows);
   localparam int unsigned LaneBits = $clog2(Rows);
-  // The last channel in a group of Rows, no power of two, is counted; others show under a mask.
+  // The last channel in a group of Rows, no power of two, is counted. Others show under a mask.
   localparam bit COUNTS = (Rows & (Rows - 1)) != 0;
   logic [LaneBits-1:0] start_in_group;
   mmu_remainder #(

@@ -8,11 +8,11 @@ module mmu_buffer_banks #(
 ) (
     input logic clk_i,
     input logic enable_i,  // some lane has a position
-    // Writes of the load unit; a read of the same row gives the old value.
+    // Writes of the load unit. A read of the same row gives the old value.
     input logic write_i,
     input logic [$clog2(BufferRows)-1:0] write_row_i,
     input logic [Rows*ElementBits-1:0] write_data_i,
-    // SetTaps, or the Matmul whose slot 0 leaves; head of the compute queue.
+    // SetTaps, or the Matmul whose slot 0 leaves. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,
@@ -34,7 +34,7 @@ module mmu_buffer_banks #(
   assign matmul = word_i;
   localparam int unsigned AddressBits = $clog2(BufferRows);
   localparam int unsigned LaneBits = $clog2(Rows);
-  // The last channel in a group of Rows, no power of two, is counted; others show under a mask.
+  // The last channel in a group of Rows, no power of two, is counted. Others show under a mask.
   localparam bit COUNTS = (Rows & (Rows - 1)) != 0;
   logic [LaneBits-1:0] start_in_group;
   mmu_remainder #(

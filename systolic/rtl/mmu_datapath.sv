@@ -16,7 +16,7 @@ module mmu_datapath #(
     input logic clk_i,
     input logic clear_i,
     input logic in_flight_i,  // some slot is on its way
-    // Leaves the control in this cycle; head of the compute queue.
+    // Leaves the control in this cycle. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_stream_i,
     input logic set_taps_i,

@@ -1,4 +1,4 @@
-// The unified buffer's write port. A row that a load brings cannot wait; a store's position can: it
+// The unified buffer's write port. A row that a load brings cannot wait. A store's position can: it
 // is granted in a cycle without one. A group, of 2^log2_group elements or of Rows where those are
 // more, is repeated over the banks to fill a buffer row. Combinational.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,7 +12,7 @@ module mmu_fill #(
     input logic [$clog2(BufferRows)-1:0] load_row_i,
     input logic [3:0] load_log2_group_i,
     input logic [Rows*ElementBits-1:0] load_data_i,
-    // From the store unit: narrow values, the first ones of a group; the others become zero.
+    // From the store unit: narrow values, the first ones of a group. The others become zero.
     input logic store_i,
     output logic store_grant_o,
     input logic [$clog2(BufferRows)-1:0] store_row_i,

@@ -1,5 +1,5 @@
 // The address unit of one lane, a link of the ring that mmu_buffer makes of them. A position comes
-// from the lane before, or enters here; the lane keeps the tap that it got with the first position
+// from the lane before, or enters here. The lane keeps the tap that it got with the first position
 // and tells the next lane, with which that one makes the tap after it. Asks the lane's bank for the
 // element of this position under this tap.
 // SPDX-License-Identifier: Apache-2.0
@@ -58,7 +58,7 @@ module mmu_lane #(
     output logic [15:0] kernel_x_o,
     output logic [$clog2(Rows)-1:0] in_group_o,
     // To the bank.
-    output logic in_input_o,  // of the input; outside of it is zero
+    output logic in_input_o,  // of the input. Outside of it is zero
     output logic [AddressBits-1:0] row_o
 );
   logic first_q;

@@ -1,5 +1,5 @@
 // The loader: moves tiles from the weight FIFO into the array's shadow weights, always Rows rows,
-// top row first. A weight passes down its column at a row per cycle; the capture token that keeps
+// top row first. A weight passes down its column at a row per cycle. The capture token that keeps
 // row r's weight in row r goes down at half that speed.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_loader #(

@@ -4,9 +4,9 @@
 //   1 - 3    x * multiplier: partial products by 6 bits  bias; partial products by 8 bits;
 //            of it; product; rounded                     product
 //   4 - 6    + bias: aligned; added; rounded             shifted but for the last place; cut to 34
-//                                                        bits; that place, rounded, cut to 32 bits
+//                                                        bits. That place, rounded, cut to 32 bits
 //   7        the largest of a pool                       the same
-//   8 - 10   + operand: aligned; added; rounded          operand added and cut; waits; waits
+//   8 - 10 + operand: aligned; added. Rounded operand added and cut; waits; waits
 // SPDX-License-Identifier: Apache-2.0
 module mmu_output_column #(
     parameter int unsigned PeKind = 0  // 0: bf16, 1: int8

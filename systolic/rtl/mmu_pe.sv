@@ -1,8 +1,8 @@
 // One processing element of the weight-stationary array: psum_o follows psum_i + act * weight by
-// Latency cycles; a disabled weight passes psum_i on. With a latency of 1, act_i and swap_i come a
-// cycle before their sum; with one of 2 or 3 they come two cycles before it, and the product is
+// Latency cycles. A disabled weight passes psum_i on. With a latency of 1, act_i and swap_i come a
+// cycle before their sum. With one of 2 or 3 they come two cycles before it, and the product is
 // made in a stage of its own.
-// A new weight travels down the column (weight_i to weight_o, a cycle per row); the capture token
+// A new weight travels down the column (weight_i to weight_o, a cycle per row). The capture token
 // copies it into the shadow register, the swap token the shadow register into the active one.
 // Activations and both tokens travel to the right, a cycle per column.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-// value_i modulo the constant Modulus, combinational. Of a power of two its low bits; of another
+// value_i modulo the constant Modulus, combinational. Of a power of two its low bits. Of another
 // number what a product with the reciprocal leaves, exact for Bits + $clog2(Modulus) <= 26.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_remainder #(

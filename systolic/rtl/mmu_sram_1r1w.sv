@@ -1,7 +1,7 @@
 // A memory of `Words` words with one write port and one read port on one clock: the one body of all
 // memories of the machine. A read is shown in the next cycle, holds until the next read, and gives
 // the old value where the same word is written in its cycle. No reset. Synthesis makes block RAM or
-// LUT RAM of it; to use a macro, replace this file.
+// LUT RAM of it. To use a macro, replace this file.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_sram_1r1w #(
     parameter int unsigned Words = 512,

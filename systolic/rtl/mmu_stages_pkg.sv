@@ -3,7 +3,7 @@
 // take several cycles. What they make in the end is what mmu_arithmetic_pkg makes in one cycle.
 //   addition: big, little, tag of it | sum, tag of it | result
 //   tag      {14'b0, coarse places / 8 [1:0], pass, infinite, nan, sign of a zero, subtract, sign,
-//             exponent[9:0]}; pass: the result is big
+//             exponent[9:0]}. Pass: the result is big
 //   product  bf16: {2'b0, enabled, nan, infinite, sign, exponent[9:0], significand[15:0]}
 //            int8: {2'b0, enabled, 5'b0, act * high nibble of the weight [11:0], * low one [11:0]}
 // SPDX-License-Identifier: Apache-2.0
@@ -15,8 +15,8 @@ package mmu_stages_pkg;
     is_infinite = ((x & 32'h7F80_0000) == mmu_arithmetic_pkg::INFINITY) ? 32'd1 : 32'd0;
   endfunction
 
-  // The tag of x + y. Infinite operands, and the NaNs among them, count as infinite; nan: one of
-  // them is a NaN; pass: nothing is added.
+  // The tag of x + y. Infinite operands, and the NaNs among them, count as infinite. Nan: one of
+  // them is a NaN. Pass: nothing is added.
   function automatic logic [31:0] tag_of(
       input logic [31:0] pass, input logic [31:0] nan,
       input logic [31:0] infinite_x, input logic [31:0] sign_x, input logic [31:0] exponent_x,
@@ -134,7 +134,7 @@ package mmu_stages_pkg;
     product_of = product_of | (32'(enabled) << 29);
   endfunction
 
-  // The addition of a product and a sum; that of int8 adds the low nibble's part, then the high
+  // The addition of a product and a sum. That of int8 adds the low nibble's part, then the high
   // one's. A disabled weight's passes the sum on.
   function automatic logic [31:0] pe_big(input logic is_float, input logic [31:0] product,
                                          input logic [31:0] psum);

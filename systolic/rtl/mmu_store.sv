@@ -19,7 +19,7 @@ module mmu_store #(
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
     output logic [3:0] give_o,
-    // Ports for results, of DRAM and of the unified buffer; a store uses one of them.
+    // Ports for results, of DRAM and of the unified buffer. A store uses one of them.
     output logic request_o,
     output logic buffer_request_o,
     output logic [3:0] buffer_log2_group_o,

@@ -5,7 +5,7 @@ module mmu_stream #(
     parameter int unsigned AddressBits = 13
 ) (
     input logic clk_i,
-    // SetStream, or the Matmul that starts; head of the compute queue.
+    // SetStream, or the Matmul that starts. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,  // slot 0 leaves

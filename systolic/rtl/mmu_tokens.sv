@@ -1,12 +1,12 @@
 // The tokens: a counter of 8 bits for each (giver, taker). Bit 4 * giver + taker of give_i adds one
-// (shown from the next cycle on); a unit that pops takes one from each giver its wait mask names.
+// (shown from the next cycle on). A unit that pops takes one from each giver its wait mask names.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_tokens (
     input logic clk_i,
     input logic clear_i,
     input logic [15:0] give_i,
     input logic [15:0] wait_i,      // bit 4 * taker + giver
-    input logic [3:0] pop_i,        // by taker; never while one of its tokens is missing
+    input logic [3:0] pop_i,        // by taker. Never while one of its tokens is missing
     output logic [15:0] missing_o,  // bit 4 * taker + giver: waited for, and not there
     output logic overflow_o
 );
@@ -48,7 +48,7 @@ module mmu_tokens (
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // No token is lost, none is made; no counter falls below zero; and an invariant, by which that is
+  // No token is lost, none is made. No counter falls below zero; and an invariant, by which that is
   // proven.
   for (genvar i = 0; i < 16; i++) begin : gen_counter
     logic [7:0] tokens_q;

@@ -1,5 +1,5 @@
 // The MMU: a weight-stationary systolic array with its memories, address generators and DMA
-// engines. docs/reference/mmu.md is the manual; all cycles are those of its section "Time".
+// engines. docs/reference/mmu.md is the manual. All cycles are those of its section "Time".
 // SPDX-License-Identifier: Apache-2.0
 module mmu_top #(
     parameter int unsigned Rows = 4,               // 2 to 256
@@ -22,7 +22,7 @@ module mmu_top #(
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
     output logic instruction_ready_o,
     // Each unit's own DRAM port: a request is granted in a cycle in which it stands there and ready
-    // is high; it comes from registers, so ready may depend on it. Answers come in order.
+    // is high. It comes from registers, so ready may depend on it. Answers come in order.
     output logic load_request_o,
     output logic [31:0] load_address_o,
     output logic [15:0] load_bytes_o,

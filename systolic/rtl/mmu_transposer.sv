@@ -1,4 +1,4 @@
-// Between buffer and array. In a forward stream array row r takes lane r; in a transposed one every
+// Between buffer and array. In a forward stream array row r takes lane r. In a transposed one every
 // row takes, in slot p, lane p mod Rows in that very cycle. Slots arrive skewed by one cycle per
 // row, so each row keeps its own copy of the slot's lane. Combinational from lanes to rows.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 // The weight FIFO: `Tiles` slots of Rows x Columns weights with enable bits, a bank per column. A
-// row is written at once; a read asks column 0 in its own cycle and column c in the c-th after it,
+// row is written at once. A read asks column 0 in its own cycle and column c in the c-th after it,
 // and each weight is shown in the cycle after its column was asked. All banks in one block, which
-// simulates fast; mmu_weight_fifo_banks is the view to synthesise.
+// simulates fast. mmu_weight_fifo_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_weight_fifo #(
     parameter int unsigned Rows = 4,
@@ -24,7 +24,7 @@ module mmu_weight_fifo #(
 
   (* nomem2reg *)
   logic [WeightBits-1:0] memory_q[Columns][Tiles*Rows];
-  logic [RowBits:0] ask_q[Columns];  // {enabled, row} for column c; 0 is the port
+  logic [RowBits:0] ask_q[Columns];  // {enabled, row} for column c. 0 is the port
   logic [Columns*WeightBits-1:0] weight_q;
 
   // verilator lint_off BLKSEQ

@@ -1,5 +1,6 @@
-// The machines whose RTL was verilated with the project, and what verilates others: the sources and
-// flags of this build, in the library, so that a machine made later has the RTL that its twin has.
+// The machines with RTL that was verilated with the project, and the means to verilate others: the
+// library contains the sources and flags of this build, so that a machine made later has the same
+// RTL as its twin.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +22,7 @@ struct SourceFile {
   std::string_view path;
   std::string_view content;
 };
-/// The RTL in the order in which Verilator must read it, then the files around a model.
+/// The RTL in Verilator's reading order, then the files around a model.
 std::span<const SourceFile> model_sources();
 
 }  // namespace triptych::mmu

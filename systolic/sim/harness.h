@@ -1,4 +1,4 @@
-// Work of the harness around the RTL in each cycle, whatever the machine's width: DRAM
+// Work of the harness around the RTL in each cycle, for machines of any width: DRAM
 // requests on their way, the times of instructions, the meaning of status and counters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@ Counters counters_from(const std::array<std::uint64_t, kCounters>& values);
 
 enum class Status : std::uint8_t { Running, Halted, Illegal, Token, Timeout };
 
-/// Reads of one unit that the DRAM has granted, in order; at most 128.
+/// Reads of one unit that the DRAM has granted, in order, at most 128.
 class Answers {
  public:
   struct Answer {
@@ -33,7 +33,7 @@ class Answers {
   /// False with as many on their way as are allowed.
   bool has_room() const { return last_ - first_ < kSize; }
   void push(const Answer& answer) { answers_[last_++ % kSize] = answer; }
-  /// The read whose data arrives in this cycle, or nullptr; it is taken.
+  /// The read with data that arrive in this cycle, or nullptr. Consumes it.
   const Answer* take(std::uint64_t cycle) {
     if (first_ == last_ || answers_[first_ % kSize].arrival != cycle) return nullptr;
     return &answers_[first_++ % kSize];
@@ -73,7 +73,7 @@ class TimesRecorder {
 
   void record(std::uint64_t cycle, unsigned units, bool start);
   std::string waiting(std::size_t unit, const Instruction& next) const;
-  /// Instructions of `giver` that have given tokens to `taker`, in order; how many were taken.
+  /// Instructions of `giver` that have given tokens to `taker`, in order. Number of consumed ones.
   std::vector<std::size_t> given(std::size_t giver, std::size_t taker) const;
   std::size_t taken(std::size_t giver, std::size_t taker) const;
 
@@ -82,9 +82,9 @@ class TimesRecorder {
   std::array<Progress, kUnits> units_;
 };
 
-/// Throws saying what stopped the machine, or, while it runs, that it does not stop:
-/// std::runtime_error for more tokens than a counter holds, else HardwareFault, since the program
-/// is legal.
+/// Throws with the reason for the stop of the machine, or, while it runs, that it does not stop:
+/// std::runtime_error for more tokens than a counter holds, otherwise HardwareFault, since the
+/// program is legal.
 [[noreturn]] void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
                                 std::size_t accepted, const TimesRecorder& recorder);
 

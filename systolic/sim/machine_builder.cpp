@@ -189,7 +189,7 @@ class Build {
   void verilate() const {
     Command command{toolchain().verilator};
     append_words(command, kVerilatorFlags);
-    // Ours are clean under all warnings; of others' style these two are faults.
+    // Ours are clean under all warnings. In others' code these two style warnings are faults.
     if (!plan_.machine.rtl.empty()) append_words(command, "-Wwarn-BLKSEQ -Wwarn-UNDRIVEN");
     for (const char* word : {"--top-module", "mmu_top", "--prefix", "Vmachine", "--Mdir"})
       command.emplace_back(word);
@@ -257,9 +257,9 @@ class Build {
     return is_quick() ? quick : full;
   }
 
-  /// The model in two halves, which take equally long to compile side by side: what runs in every
-  /// cycle; and what runs once, for waves, or around a cycle, which no optimiser needs to see.
-  /// Verilator's headers, half of the work, are read once in each.
+  /// The model in two halves with equal compile times: code that runs in every cycle, and code that
+  /// runs once, for waves, or around a cycle, which needs no optimiser. Verilator's headers, half
+  /// of the work, are read once in each.
   void write_quick_units() const {
     std::string fast, slow;
     std::error_code error;

@@ -66,7 +66,7 @@ const Hash& common_hash() {
   return hash;
 }
 
-/// Begin of a name that all builds of one folder of modules share; "": there is no folder.
+/// Begin of a name that all builds of one folder of modules share. "": there is no folder.
 std::string folder_mark(const MachineConfig& machine) {
   if (machine.rtl.empty()) return {};
   const auto folder = std::filesystem::weakly_canonical(std::filesystem::absolute(machine.rtl));

@@ -1,6 +1,6 @@
-// The RTL of a machine as a shared object: how it is named, kept whole and opened. They lie in
-// $XDG_CACHE_HOME/triptych/machines (~/.cache where that is not set). A name ends in a hash over
-// all that the object came from: another RTL, harness, compiler or processor looks for another
+// The RTL of a machine as a shared object: its name, its integrity check and how to open it. They
+// lie in $XDG_CACHE_HOME/triptych/machines (~/.cache where that is not set). A name ends in a hash
+// over all that the object came from: another RTL, harness, compiler or processor looks for another
 // name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,7 +31,7 @@ bool is_outdated(const std::filesystem::path& file, const std::filesystem::path&
 /// Where Verilator's run time lies, compiled once for all machines.
 std::filesystem::path runtime_file();
 
-/// Appends the checksum by which is_sealed tells a whole file. Throws std::system_error.
+/// Appends the checksum by which is_sealed recognises a complete file. Throws std::system_error.
 void seal_library(const std::filesystem::path& file, const std::string& name);
 /// True when the file is there, whole, and the one that its name promises.
 bool is_sealed(const std::filesystem::path& file);

@@ -136,8 +136,8 @@ class RtlMachine : public Machine {
         answer(Unit::Store, cycle, model_->operand_data_i, config_.columns * 4);
   }
 
-  /// Ports of any width are stored as little-endian bytes. Those beyond what was asked for are made
-  /// meaningless, lest the answer before show through.
+  /// Ports of any width are stored as little-endian bytes. Contents beyond the request are made
+  /// meaningless, so that no earlier answer shows through.
   bool answer(Unit unit, std::uint64_t cycle, std::byte& port, std::uint32_t width) {
     const Answers::Answer* answer = answers_[static_cast<std::size_t>(unit)].take(cycle);
     if (answer == nullptr) return false;
@@ -251,7 +251,7 @@ class RtlMachine : public Machine {
   std::array<Answers, kUnits> answers_;
   std::size_t presented_ = 0;
   enum class Phase { Before, Runs, After };
-  Phase phase_ = Phase::Before;  ///< of a program; without one, the reset is before it, too
+  Phase phase_ = Phase::Before;  ///< of a program. Without one, the reset is before it, too
   std::uint64_t halted_ = 0;     ///< the cycle, after a program
 };
 

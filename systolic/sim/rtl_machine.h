@@ -16,9 +16,9 @@ namespace triptych::mmu {
 std::unique_ptr<Machine> make_rtl_machine(std::unique_ptr<RtlModel> model,
                                           const MachineConfig& config);
 
-/// A machine whose array, memories and queues are those of one whose RTL is there; its name, clock,
-/// weight scheme and DRAM are free. Throws std::runtime_error, naming the command that builds it,
-/// when there is none, and when what was built has been damaged. Nothing is built silently.
+/// A machine with the array, memories and queues of one with existing RTL. Its name, clock, weight
+/// scheme and DRAM are free. Throws std::runtime_error with the command that builds it when there
+/// is none, and when the built object is damaged. Nothing is built silently.
 std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config);
 
 enum class RtlState { BuiltIn, Built, NotBuilt };
@@ -26,7 +26,7 @@ std::string_view to_string(RtlState state);
 /// State of the RTL that open_rtl_machine would find.
 RtlState rtl_state(const MachineConfig& config);
 
-/// The shipped machines whose RTL is built in.
+/// The shipped machines with built-in RTL.
 std::vector<std::string> rtl_machine_names();
 
 }  // namespace triptych::mmu

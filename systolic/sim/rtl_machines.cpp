@@ -34,7 +34,7 @@ Found find_rtl(const MachineConfig& config) {
   return {};
 }
 
-/// Advice to simulate the twin instead; none for modules of one's own.
+/// Advice to simulate the twin instead. None for modules of one's own.
 std::string or_the_twin(const MachineConfig& config) {
   return config.rtl.empty() ? ", or use the option simulate twin" : "";
 }

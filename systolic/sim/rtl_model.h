@@ -1,6 +1,6 @@
-// A verilated mmu_top as its harness sees it: ports, a step, the memories, waves. The models that
-// are built in and those in shared objects (machine_library.h) look alike, and no type of Verilator
-// or of a container crosses over. What changes here is seen by every hash of a built machine.
+// A verilated mmu_top as its harness sees it: ports, a step, the memories, waves. The built-in
+// models and those in shared objects (machine_library.h) have the same interface, and no type of
+// Verilator or of a container crosses it. Changes here change every hash of a built machine.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace triptych::mmu {
 
-/// The ports of systolic/rtl/mmu_top.sv, inside the model. Those whose width is the machine's are
-/// the first of their bytes, little-endian.
+/// The ports of systolic/rtl/mmu_top.sv, inside the model. Signals as wide as the machine are the
+/// first of their bytes, little-endian.
 struct RtlPorts {
   std::uint8_t& clk_i;
   std::uint8_t& rst_ni;
@@ -52,7 +52,7 @@ struct RtlPorts {
   std::uint64_t& counter_o;
 };
 
-/// A waveform file; closed with the object.
+/// A waveform file, closed with the object.
 class RtlWaves {
  public:
   virtual ~RtlWaves() = default;
@@ -65,8 +65,8 @@ class RtlHierarchy {
   virtual ~RtlHierarchy() = default;
   virtual void enter(std::string_view module) = 0;
   virtual void leave() = 0;
-  /// "name", "name [7:0]" or, an element of a memory, "name[3]"; no parameters. Signals that are
-  /// one wire have one handle.
+  /// "name", "name [7:0]" or, for an element of a memory, "name[3]". No parameters. Signals that
+  /// are one wire have one handle.
   virtual void signal(std::string_view name, std::uint32_t handle) = 0;
 };
 
@@ -94,7 +94,7 @@ class RtlModel : public RtlPorts {
   RtlModel& operator=(const RtlModel&) = delete;
   virtual ~RtlModel() = default;
 
-  /// Before the first eval(): what $value$plusargs finds, "fault=3", without its "+".
+  /// Before the first eval(): the argument for $value$plusargs, "fault=3", without its "+".
   virtual void plusargs(std::span<const char* const> arguments) = 0;
   /// Lets the outputs follow the inputs.
   virtual void eval() = 0;
@@ -102,7 +102,7 @@ class RtlModel : public RtlPorts {
   virtual std::unique_ptr<RtlWaves> open_waves(const char* path) = 0;
   /// False when the file, which is closed, cannot be read.
   virtual bool read_hierarchy(const char* path, RtlHierarchy& hierarchy) const = 0;
-  /// The values of the signals with these handles; false as above.
+  /// The values of the signals with these handles, false as above.
   virtual bool read_values(const char* path, std::span<const std::uint32_t> handles,
                            RtlValues& values) const = 0;
   /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A group of GTKWave and the scopes below mmu_top whose signals it shows, with all below them.
+/// A group of GTKWave and the scopes below mmu_top with signals that it shows, with all below them.
 struct Group {
   std::string_view name;
   std::vector<std::string_view> scopes;
@@ -38,7 +38,7 @@ const std::array kGroups{
 };
 constexpr std::string_view kTop = "mmu_top";
 
-/// Flags of a GTKWave trace: hexadecimal, right-justified; the same, translated by a file; begin
+/// Flags of a GTKWave trace: hexadecimal, right-justified. The same, translated by a file. Begin
 /// and end of a group.
 constexpr std::string_view kHexadecimal = "@22\n";
 constexpr std::string_view kTranslated = "@2022\n";
@@ -64,7 +64,7 @@ constexpr std::array kNamed{
     std::pair{std::string_view("word"), WaveFormat::Instruction},
     std::pair{std::string_view("head"), WaveFormat::Instruction},
 };
-/// Translation files, by format; their names end in these.
+/// Translation files, by format. Their names end in these.
 constexpr std::array kTranslations{
     std::pair{WaveFormat::Elements, std::string_view("elements.txt")},
     std::pair{WaveFormat::Weights, std::string_view("weights.txt")},
@@ -92,7 +92,7 @@ struct Signal {
   std::uint32_t handle = 0;
   WaveFormat format = WaveFormat::Hexadecimal;
 };
-/// By group; the machine's own ports and wires under "".
+/// By group. The machine's own ports and wires under "".
 using Signals = std::map<std::string_view, std::vector<Signal>>;
 
 std::string_view group_of(const std::vector<std::string>& scopes) {

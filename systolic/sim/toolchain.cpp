@@ -20,8 +20,8 @@
 namespace triptych::mmu {
 namespace {
 
-/// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
-/// not be run by another.
+/// The first line of /proc/cpuinfo that lists the features of the processor. Code made for it alone
+/// must not be run by another.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -29,7 +29,7 @@ std::string processor() {
   return {};
 }
 
-/// Starts a command whose standard output and error go where `actions` say.
+/// Starts a command with standard output and error redirected by `actions`.
 int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_actions_t* actions,
                    char** environment = environ) {
   std::vector<char*> arguments;
@@ -59,7 +59,7 @@ Output capture(const std::vector<std::string>& command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // What --version prints fits into the pipe, so that it can be read after the end.
+  // The output of --version fits into the pipe, so that it can be read after the end.
   output.status = spawn_and_wait(command, &actions);
   posix_spawn_file_actions_destroy(&actions);
   close(write_end);
@@ -70,7 +70,7 @@ Output capture(const std::vector<std::string>& command) {
   return output;
 }
 
-/// Is a program on the PATH? Adds what it tells of itself to `identity`.
+/// Is a program on the PATH? Adds its description of itself to `identity`.
 bool is_there(const std::string& program, std::string& identity) {
   const auto version = capture({program, "--version"});
   if (version.status == 0) identity += version.text;

@@ -9,14 +9,14 @@
 namespace triptych::mmu {
 
 struct Toolchain {
-  std::string verilator, make, compiler;  ///< their names; empty: not there
+  std::string verilator, make, compiler;  ///< their names. Empty: not there
   bool is_clang = false;
   std::string identity;  ///< versions of Verilator and compiler, and the processor they compile for
 
-  /// Throws std::runtime_error naming what is missing and how to add it.
+  /// Throws std::runtime_error with the missing tool and how to add it.
   void require() const;
 };
-/// Tools on the PATH of this process; asked once. clang goes before other compilers.
+/// Tools on the PATH of this process, looked up once. clang has priority over other compilers.
 const Toolchain& toolchain();
 
 /// Command that installs everything that a machine's build needs.

@@ -1,5 +1,5 @@
-// Verilator's class of one machine as an RtlModel. Compiled once per machine; ports are named alike
-// in all of them and differ only in width.
+// Verilator's class of one machine as an RtlModel. Compiled once per machine. Ports have the same
+// names in all of them and differ only in width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,7 +60,7 @@ class VerilatedBanks {
   std::vector<const VerilatedVar*> banks_;
 };
 
-/// Members of a VerilatedModel; a base of it, since its ports lie in here.
+/// Members of a VerilatedModel. A base of it, since its ports lie in here.
 template <class Model>
 struct VerilatedParts {
   VerilatedContext context;

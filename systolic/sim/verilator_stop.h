@@ -1,7 +1,7 @@
 // Reaction of Verilator's run time to a failed assertion of the RTL, to $stop and to $finish, in
 // place of printing and ending the program: throws std::runtime_error
-// "mmu_queue.sv:36: Assertion failed in <path>.<assertion>". What $display writes goes to standard
-// error, its printable ASCII alone.
+// "mmu_queue.sv:36: Assertion failed in <path>.<assertion>". Output of $display goes to standard
+// error, with its printable ASCII alone.
 // Included by force before each source of that run time, here and by `triptych machine build`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,7 +26,7 @@ inline std::string& kept_text() {
   return text;
 }
 
-/// Writes to standard error; "?" replaces bytes that could steer a terminal.
+/// Writes to standard error. "?" replaces bytes that could steer a terminal.
 inline void put_plain(char* text) {
   for (char* c = text; *c != '\0'; ++c) {
     const auto code = static_cast<unsigned char>(*c);
@@ -49,7 +49,7 @@ inline void put_plain(char* text) {
   return size;
 }
 
-/// "[0] %Error: mmu_queue.sv:36: Assertion failed in a.b: 'assert' failed." without its ends; the
+/// "[0] %Error: mmu_queue.sv:36: Assertion failed in a.b: 'assert' failed." without its ends. The
 /// statement and its place, if it gives no reason.
 inline std::string take_reason(std::string_view statement, const char* file, int line,
                                const char* path) {

@@ -58,7 +58,7 @@ void Activations::begin(Steps steps, const SetStream& stream, const SetTaps& tap
   for (std::size_t i = place_; i < used_; ++i) gather_next(buffer, place(i));
 }
 
-/// Collects what all blocks have in common: taps or, of a transposed stream, positions.
+/// Collects the common part of all blocks: taps or, for a transposed stream, positions.
 void Activations::begin_walk(const SetTaps& taps) {
   slot_ = 0;
   if (transpose()) {

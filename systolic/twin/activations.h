@@ -24,7 +24,7 @@ class Activations {
 
   /// The buffer or a descriptor has changed.
   void forget();
-  /// Goes to what these steps stream; all arguments stay as they are until the last block.
+  /// Goes to the operands of these steps. All arguments stay as they are until the last block.
   template <class Element>
   void begin(Steps steps, const SetStream& stream, const SetTaps& taps,
              const BufferView<Element>& buffer);
@@ -33,7 +33,7 @@ class Activations {
   ActivationBlock block(std::uint32_t first, const BufferView<Element>& buffer);
 
  private:
-  /// Steps whose blocks lie in the places from `place` on.
+  /// Steps with blocks in the places from `place` on.
   struct Kept {
     std::vector<MatmulGrid::Step> steps;
     std::size_t place;
@@ -52,11 +52,11 @@ class Activations {
 
   const MachineConfig& machine_;
   Steps steps_;
-  std::vector<Vector> values_;  ///< a place for each block; the first is for what is not kept
+  std::vector<Vector> values_;  ///< a place for each block. The first is for unused values
   std::size_t used_ = 1;        ///< places
   std::size_t place_ = 0;       ///< of the first block
   std::vector<Kept> kept_;
-  std::size_t next_kept_ = 0;  ///< the one that is asked for if all are, again in the same order
+  std::size_t next_kept_ = 0;  ///< the first to reuse if all are, again in the same order
 
   const SetStream* stream_ = nullptr;
   std::optional<PositionWalk> position_walk_;

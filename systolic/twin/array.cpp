@@ -163,7 +163,7 @@ void for_each_block(const ChainCall& call, Work work) {
     }
 }
 
-/// Whole sums onto what stands in an accumulator row (`keep`: all bits or none), wrapping.
+/// Adds whole sums to the content of an accumulator row (`keep`: all bits or none), wrapping.
 inline void add_row(const float* sums, std::uint32_t columns, std::uint32_t keep,
                     std::int32_t* target) {
   for (std::uint32_t c = 0; c < columns; ++c) {

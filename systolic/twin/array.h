@@ -12,8 +12,8 @@ namespace triptych::mmu {
 
 /// Columns are worked on in strips of this many.
 inline constexpr std::uint32_t kStrip = 16;
-/// Rows of weights that a chain may pass in one call: what stays in the cache, and so few that sums
-/// of int8 products stay below 2^24.
+/// Rows of weights that a chain may pass in one call: few enough for the cache, and so few that
+/// sums of int8 products stay below 2^24.
 inline constexpr std::uint32_t kMostRows = 256;
 /// Positions that are worked on at a time.
 inline constexpr std::uint32_t kBlock = 32;
@@ -26,7 +26,7 @@ inline constexpr std::uint32_t strips(std::uint32_t columns) {
   return (columns + kStrip - 1) / kStrip;
 }
 
-/// One of the two is used, by PE kind; [row][strip].
+/// One of the two is used, by PE kind, [row][strip].
 struct Accumulators {
   std::uint32_t stride = 0;  ///< values of a row
   std::vector<Vector> real;
@@ -47,7 +47,7 @@ struct ActivationBlock {
 
 /// Chains of up to kStrip columns.
 struct Strip {
-  const Vector* weights;      ///< one for each row of the chains; numbers, in unused lanes too
+  const Vector* weights;      ///< one for each row of the chains, with numbers in unused lanes too
   std::uint32_t accumulator;  ///< row of the first position
   std::uint32_t first, columns;
 };

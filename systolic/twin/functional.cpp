@@ -24,7 +24,7 @@ void read_row(const std::byte* from, std::uint32_t columns, Vector& to) {
 
 constexpr std::size_t kMostRowBytes = 512;  ///< of 256 bf16 elements
 
-/// A strip of a tile as numbers, zeros beside its columns. Returns the end.
+/// A strip of a tile as numbers, with zeros outside its columns. Returns the end.
 Vector* widen(const Tile& tile, const Strip& strip, PeKind pe, Vector* to) {
   if (pe == PeKind::Bf16 && strip.columns == kStrip) {
     const auto first = static_cast<std::uint32_t>(strip.first * sizeof(std::uint16_t));
@@ -264,7 +264,7 @@ void Functional::store_positions(const Store& store, const Number* accumulators)
     const auto position = std::span(rows).first(rows_of_position(store));
     const std::byte* with = dram_.data() + operand.address();
     if (store.buffer) {
-      std::array<std::byte, kMostRowBytes> values{};  // zeros beside the columns
+      std::array<std::byte, kMostRowBytes> values{};  // zeros outside the columns
       output_unit_.store<Number>(store, position, with, values.data());
       fill_row(walk.address(), store.log2_group, values.data());
     } else {

@@ -53,13 +53,13 @@ class Functional {
 
   const MachineConfig config_;
   std::span<std::byte> dram_;
-  std::vector<std::uint16_t> buffer_bf16_;  ///< [row][lane]; the other PE kind's is empty
+  std::vector<std::uint16_t> buffer_bf16_;  ///< [row][lane]. The other PE kind's is empty
   std::vector<std::int8_t> buffer_int8_;
   Accumulators accumulators_;
   OutputUnit output_unit_;
   std::deque<Tile> tiles_;
   Tile active_;
-  MatmulGrid grid_;  ///< not computed yet; nothing that it reads or writes has been touched since
+  MatmulGrid grid_;  ///< not computed yet. Nothing that it reads or writes has been touched since
   SetStream stream_;
   SetTaps taps_;
   StoreGeometry geometry_;

@@ -1,5 +1,5 @@
-// The address generator's two walks: over positions and over taps; "Address generation" in
-// docs/reference/mmu.md.
+// The address generator's two walks, over positions and over taps ("Address generation" in
+// docs/reference/mmu.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Matmuls in a row that pass the same activations by many weight tiles. Together they are one large
-// matrix product: tiles along k continue the same chains, tiles beside each other share what is
-// gathered.
+// matrix product: tiles along k continue the same chains, adjacent tiles share the gathered
+// operands.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -61,7 +61,7 @@ class MatmulGrid {
   const Tile& tile(std::size_t step, std::size_t column) const {
     return tiles_[step * columns_.size() + column];
   }
-  /// The complete steps, and what there is of the last one; a part may be empty.
+  /// The complete steps, and the rest of the last one. A part may be empty.
   std::array<GridPart, 2> parts() const;
 
  private:

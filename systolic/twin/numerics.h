@@ -32,7 +32,7 @@ inline std::uint16_t to_bf16(float x) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/// A double's rounding to 24 bits with unbounded exponent; then what is subnormal becomes zero.
+/// A double's rounding to 24 bits with unbounded exponent. Then subnormal results become zero.
 inline float round_and_flush(double x) {
   if (std::fabs(x) >= 0x1p-60 || x != x) return canonical(static_cast<float>(x));
   const float scaled = static_cast<float>(x * 0x1p100);
@@ -66,7 +66,7 @@ inline std::int32_t cut_to_i32(std::int64_t value) {
       std::clamp(value, std::int64_t{INT32_MIN}, std::int64_t{INT32_MAX}));
 }
 
-/// (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; the shift is cut to [1, 62].
+/// (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits. The shift is cut to [1, 62].
 inline std::int32_t requantize(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) {
   shift = std::clamp(shift, 1, 62);
   const std::int64_t product = std::int64_t{sum} * multiplier;

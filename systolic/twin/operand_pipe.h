@@ -1,5 +1,5 @@
-// When a store with a second operand asks for its rows and presents its positions; "Store" in
-// docs/reference/mmu.md.
+// When a store with a second operand requests its rows and presents its positions ("Store" in
+// docs/reference/mmu.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace triptych::mmu {
 
-/// A row of the operand is asked for, arrives, is taken along with the last accumulator row of its
+/// A row of the operand is requested and arrives. It joins the last accumulator row of its
 /// position, and goes with it through the stages of the output unit to the port. All stages move on
-/// in one step; there is none while a position would leave them and the port is taken. So time is
+/// in one step. There is none while a position would leave them and the port is busy. So time is
 /// counted in steps: the cycle of step n is n plus the cycles lost before it.
 class OperandPipe {
  public:
@@ -26,8 +26,8 @@ class OperandPipe {
         last_step_(pop) {}
 
   bool is_idle() const { return written_ == positions_; }
-  /// From when on the next row is asked for, the next position stands at the port; kUnknown while
-  /// that depends on grants to come.
+  /// The cycles from which the next row is requested, and the next position is at the port.
+  /// kUnknown while that depends on grants to come.
   Cycle next_read() const { return next_read_; }
   Cycle next_write() const { return next_write_; }
 
@@ -66,7 +66,7 @@ class OperandPipe {
     next_write_ = cycle + 1;
     return true;
   }
-  /// The first one whose cycle comes after this one, which may lie before all that were lost.
+  /// The first one after this cycle, which may be before all lost ones.
   Cycle step_after(Cycle arrival) const { return arrival + 1 > lost_ ? arrival + 1 - lost_ : 0; }
   /// Along with the position's last accumulator row.
   bool take() {
@@ -86,7 +86,7 @@ class OperandPipe {
   std::uint64_t asked_ = 0, taken_ = 0, written_ = 0;
   Cycle read_granted_ = 0, write_granted_ = 0;  ///< the last ones
   Cycle next_read_ = kUnknown, next_write_ = kUnknown;
-  Cycle last_step_ = 0;  ///< in which a position was taken, or the cycle of the pop
+  Cycle last_step_ = 0;  ///< the cycle of a position, or the cycle of the pop
   Cycle lost_ = 0;       ///< cycles without a step up to the position that was shown last
   Cycle resumed_ = 0;    ///< first step after some were lost
   std::array<Cycle, kDepth> arrivals_{}, steps_{}, taken_in_{};

@@ -1,4 +1,4 @@
-// The output unit's numbers: what becomes of accumulators on their way to DRAM.
+// The output unit's numbers: the conversion of accumulators on their way to DRAM.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

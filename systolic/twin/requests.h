@@ -26,7 +26,7 @@ class Queue {
 
   explicit Queue(std::size_t depth) : ring_(depth) {}
 
-  /// The first cycle from `cycle` on with room for one more.
+  /// The first cycle from `cycle` on with space for one more.
   Cycle room(Cycle cycle) const {
     if (accepted_ < ring_.size()) return cycle;
     return accepted_ - popped_ < ring_.size() ? std::max(cycle, ring_[tail_].popped + 1) : kUnknown;
@@ -57,7 +57,8 @@ class Queue {
   Cycle last_pop_ = 0;
 };
 
-/// The token counter of one (giver, taker): when each token can be seen and when it was taken.
+/// The token counter of one (giver, taker): when each token is visible and when the taker consumed
+/// it.
 struct TokenQueue {
   std::vector<Cycle> given;
   std::vector<Cycle> taken;
@@ -100,14 +101,14 @@ struct RequestStream {
   }
 };
 
-/// At most 128 requests of a unit are outstanding: the cycles in which the last 128 were answered.
+/// At most 128 requests of a unit are outstanding: the reply cycles of the last 128.
 class Outstanding {
  public:
   /// From when one more request may be presented.
   Cycle room() const { return count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1; }
   void add(Cycle arrival) { arrivals_[count_++ % kLimit] = arrival; }
-  /// The first cycle from `cycle` on in which none arrives that has been asked for; no arrival
-  /// before it matters any more.
+  /// The first cycle from `cycle` on without the arrival of a requested one. No arrival before it
+  /// matters any more.
   Cycle first_without(Cycle cycle) {
     passed_ = std::max(passed_, count_ - std::min(count_, kLimit));
     while (passed_ < count_ && arrivals_[passed_ % kLimit] < cycle) ++passed_;
@@ -129,7 +130,7 @@ struct TileTimes {
 };
 
 struct MatmulTimes {
-  Cycle start = 0, left = 0;  ///< `left`: first cycle in which it is not in flight
+  Cycle start = 0, left = 0;  ///< `left`: first cycle after its flight
   std::uint32_t accumulator = 0, count = 0;
 };
 

@@ -19,8 +19,8 @@ constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
 constexpr std::size_t kOperand = kUnits, kPorts = kUnits + 1;
 constexpr std::size_t kInFlight = 8;
 
-/// Invariant: whatever happens before the next DRAM grant has been simulated. Every cause takes
-/// effect a cycle later at the earliest, so grants in order of cycles settle everything.
+/// Invariant: all events before the next DRAM grant have been simulated. Every cause takes effect a
+/// cycle later at the earliest, so grants in order of cycles settle everything.
 class Timing {
  public:
   Timing(const Program& program, const MachineConfig& machine, bool record_times)
@@ -77,15 +77,15 @@ class Timing {
   bool record_times_;
   RunReport report_;
 
-  /// Down a column: a sum's way; what the swap falls behind the capture of the next weights; and
-  /// from when on, after the loader has begun, the swap does not overtake it.
+  /// Down a column: the latency of a sum, the delay of the swap after the capture of the next
+  /// weights, and the time after the loader's begin from which the swap does not overtake it.
   Cycle chain_, behind_, loaded_after_;
 
   std::size_t next_ = 0;  ///< instruction to dispatch
   Cycle offered_ = 0;
   std::array<Queue, kUnits> queues_;
   std::array<std::array<TokenQueue, kUnits>, kUnits> tokens_;  ///< [giver][taker]
-  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop; kUnknown while it works
+  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop. kUnknown while it works
 
   std::array<RequestStream, kPorts> requests_;
   std::array<Outstanding, kPorts> outstanding_;

@@ -1,4 +1,4 @@
-// When a program does what: a discrete-event simulation of "Time" in docs/reference/mmu.md. It
+// When a program does what, as a discrete-event simulation of "Time" in docs/reference/mmu.md. It
 // works per instruction and per DRAM request, never per cycle, and knows no values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

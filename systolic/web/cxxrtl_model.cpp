@@ -22,7 +22,7 @@ constexpr std::size_t kWidest = 1024;  ///< bytes of a port: 256 columns of 32 b
 /// Registers of systolic/rtl/mmu_pe.sv, in the order of RtlCell.
 constexpr std::array kRegisterNames{"act_q", "active_q", "shadow_q", "weight_q", "psum_q"};
 
-/// Memory of the ports; the harness has references to it.
+/// Memory of the ports. The harness has references to it.
 struct PortMemory {
   std::uint8_t clk_i = 0, rst_ni = 0, start_i = 0, weight_scheme_i = 0, status_o = 0;
   std::uint8_t instruction_valid_i = 0, instruction_ready_o = 0;
@@ -127,7 +127,7 @@ struct Wire {
   std::size_t bytes = 0;
 };
 
-/// Members of a CxxrtlModel; a base of it, since its ports lie in here.
+/// Members of a CxxrtlModel. A base of it, since its ports lie in here.
 struct CxxrtlParts {
   PortMemory memory;
   std::unique_ptr<cxxrtl::module> design;

@@ -22,14 +22,14 @@ struct RecordedSignal {
   std::vector<std::uint32_t> values;  ///< from cycle 0 up to the Halt's, when they have settled
 };
 
-/// A machine of which programs can be looked at.
+/// A machine with programs that can be observed.
 struct RecordedMachine {
   std::unique_ptr<Machine> machine;
   std::shared_ptr<const std::vector<RecordedSignal>> signals;  ///< of the last program
 };
 
 /// Throws std::runtime_error, naming those that there are, when no RTL of these parameters was
-/// compiled in. Signals are kept for at most `limit` cycles.
+/// compiled in. Signals of at most `limit` cycles are recorded.
 RecordedMachine open_recorded_rtl(const MachineConfig& machine, std::uint64_t limit);
 
 }  // namespace triptych::mmu

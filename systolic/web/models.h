@@ -1,4 +1,5 @@
-// The machines whose RTL was compiled in through Yosys' write_cxxrtl; the list comes from CMake.
+// The machines with RTL that was compiled in through Yosys' write_cxxrtl. The list comes from
+// CMake.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

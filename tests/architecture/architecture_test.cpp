@@ -1,5 +1,5 @@
 // The rules of the house that a program can check: arrows between folders, sizes of files, macros,
-// licence lines, READMEs, and links in documents. One file, because the rules share what they read.
+// licence lines, READMEs, and links in documents. One file, because the rules share their input.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -52,30 +52,32 @@ std::vector<std::string> project_files(const std::set<std::string>& extensions =
 
 const std::set<std::string> kCode = {".h", ".cpp", ".cu", ".cuh"};
 
-/// The arrows of the plan: a file below `folder` may include what starts with one of `allowed`.
+/// The dependencies of the plan: a file below `folder` may include names that start with one of
+/// `allowed`.
 struct Arrow {
   std::string folder;
   std::vector<std::string> allowed;
 };
 
-/// {app, python} -> studies -> {compare, measure} -> machines -> training; all -> page.
+/// {app, python} -> studies -> {compare, measure} -> machines -> training. All -> page.
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
   const std::string kernels = root + "kernels/", labs = root + "labs/", web = root + "web/";
   const std::string confine = root + "confine/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
-  // Programs beside rivals look inside the CPU's kernels.
+  // Benchmarks against other libraries use the CPU's kernels directly.
   std::vector<Arrow> result = {
       {root + "studies/rivals/", {"core/", "backends/cpu/"}},
       {data, {"core/", data}},
       {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
-      // A page replays what the emulated GPU was seen to do.
+      // A page replays recorded actions of the emulated GPU.
       {web,
        {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
         root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-      // Lessons look at what this very program prints, in a child; schedules are proved and priced.
+      // Lessons read the output of this very program, run as a child. Schedules are proved and
+      // priced.
       {labs, {"core/", "parallel/collectives/", confine, page, labs}},
       {confine, {"core/", "parallel/launch/", confine}},
       // Students' kernels are for one backend, and compiled as RTL is.
@@ -163,7 +165,7 @@ TEST(Architecture, no_product_includes_tests_and_no_library_the_program) {
   }
 }
 
-/// Phases of nodes and roles of states say what they are; names are for people.
+/// Phases of nodes and roles of states identify them. Names are for people.
 TEST(Architecture, no_structure_is_recovered_from_names) {
   static const std::regex by_name(
       R"re(((starts_with|ends_with|find|substr|compare)\(|== *)"(grad|optimizer)[."])re");
@@ -256,7 +258,7 @@ TEST(Architecture, outputs_go_through_one_place) {
   expect_only_in("writes files", writes);
 }
 
-/// Files are removed and renamed by the few that know whose they are.
+/// Only a few sources remove and rename files, because they know the owner.
 TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
   static const std::regex removes(
       R"(\b(unlink|unlinkat|unlink_beneath|rename|renameat|rmdir)\()"
@@ -264,7 +266,7 @@ TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
   expect_only_in("removes and renames files", removes);
 }
 
-/// Text of others is escaped at the one place that prints (core/base/speech.h); past it nothing
+/// Text of others is escaped at the one place that prints (core/base/speech.h). Past it nothing
 /// does.
 TEST(Architecture, one_place_prints) {
   const auto exempt = places("prints");
@@ -327,7 +329,7 @@ TEST(Architecture, every_source_file_names_its_licence) {
 
 TEST(Architecture, macros_are_the_few_that_were_decided) {
   const std::regex define("^\\s*#\\s*define\\s+(\\w+).*");
-  // VL_ ones are how Verilator's run time is told what to do when an assertion fails.
+  // VL_ ones configure Verilator's run time for failed assertions.
   const std::vector<std::string> of_the_project = {"TRIPTYCH_", "HWY_TARGET_INCLUDE",
                                                    "VL_USER_STOP", "VL_USER_FINISH", "VL_PRINTF"};
   const std::vector<std::string> of_cuda = {
@@ -476,7 +478,7 @@ TEST(Architecture, prose_in_documents_has_at_most_100_columns) {
   }
 }
 
-/// A results page is question, command, table and reading; its history is in the decisions.
+/// A results page is question, command, table and reading. Its history is in the decisions.
 TEST(Architecture, results_answer_questions) {
   for (const auto& file : project_files({".md"})) {
     if (!file.starts_with("docs/results/")) continue;
@@ -538,7 +540,7 @@ TEST(Architecture, no_comment_begins_with_of_or_what_or_is_a_question) {
   }
 }
 
-/// A library says "the option batch"; the command line makes "--batch" of it (app/message.h).
+/// A library says "the option batch". The command line makes "--batch" of it (app/message.h).
 TEST(Architecture, only_the_command_line_knows_dashes) {
   static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
   const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",

@@ -1,9 +1,9 @@
-"""The documents are written plainly: counts habits that make English hard to read.
+"""Documents and comments are written plainly: counts habits that make English hard to read.
 
   plain_english.py SOURCE_DIR               checks the groups below; exit code 1 when one is above its limit
   plain_english.py SOURCE_DIR FILE...       prints the score of each file and its worst sentences
 
-A score is a number of habits per 1,000 words of prose and tables. Code does not count.
+A score is a number of habits per 1,000 words of prose, tables and comments. Code does not count.
 """
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
@@ -27,16 +27,37 @@ LONG = 40  # words; a sentence above counts as one habit
 # Limit, and the files of a group.
 GROUPS = {
     "start and guides": (6, ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
-                             "docs/tutorial/*.md", "docs/how-to/*.md"]),
+                             "docs/start/*.md", "docs/guides/*.md"]),
     "reference": (8, [f"docs/reference/{name}.md" for name in ("columns", "exit-codes", "images-and-masks", "json",
                                                               "mmu", "onnx", "operators", "python")]),
     "directories": (8, ["core/**/README.md", "backends/**/README.md", "parallel/**/README.md",
                         "systolic/**/README.md", "tests/README.md"]),
-    "concepts": (8, ["docs/explanation/*.md"]),
-    "labs": (8, ["docs/labs/*.md", "experiments/labs/handouts/*/README.md"]),
-    "results": (8, ["docs/results/*.md"]),
+    "hardware and labs": (8, ["docs/hardware/*.md", "experiments/labs/handouts/*/README.md"]),
+    "concepts": (8, ["docs/concepts/*.md"]),
+    "results": (8, ["docs/results/*.md", "docs/contributing/*.md"]),
 }
-EXEMPT = {"docs/results/tests.md": "records of runs, for maintainers"}
+LIMITS = {"core": 2, "backends": 2, "parallel": 2, "systolic": 8, "experiments": 10, "tests": 4}
+COMMENTS = {f"comments of {top}": (limit, [f"{top}/**/*.{kind}" for kind in ("h", "cpp", "cuh", "cu", "sv")])
+            for top, limit in LIMITS.items()}
+
+
+def comments(source):
+    """The comments of a C++, CUDA or SystemVerilog source as paragraphs of prose, without licences and quoted code."""
+    paragraphs, before = [], -2
+    for number, line in enumerate(source.splitlines()):
+        found = re.search(r"(?:^|\s)//[/<]*\s*(.*)$", re.sub(r'"(?:[^"\\]|\\.)*"(?=.*//)', '""', line))
+        if not found or "SPDX" in line:
+            continue
+        continues = before == number - 1 and line.lstrip().startswith("//")
+        paragraphs += [[found[1]]] if not continues else []
+        paragraphs[-1] += [found[1]] if continues else []
+        before = number
+    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+
+
+def prose_of(path):
+    text = path.read_text(encoding="utf-8")
+    return text if path.suffix == ".md" else comments(text)
 
 
 def prose(text):
@@ -90,24 +111,26 @@ def check_itself():
     for sentence in plain:
         assert not habits_in(prose(sentence)), sentence
     assert measure(["Plain words here.\n\n```\nwhat; whose\n```\n"])[0] == 0
+    source = ('int i;  ///< counts what is\n       ///< left; "a; b"\n'
+              'f("// what");  // SPDX-License-Identifier: X\ni++; j++;\n')
+    assert comments(source) == 'counts what is\nleft; "a; b"', comments(source)
 
 
 def main():
     check_itself()
     root = pathlib.Path(sys.argv[1])
     for name in sys.argv[2:]:
-        score, worst = measure([pathlib.Path(name).read_text(encoding="utf-8")])
+        score, worst = measure([prose_of(pathlib.Path(name))])
         print(f"{score:5.1f}  {name}")
         for habits, sentence in worst[:5]:
             print(f"         {advice(habits)}\n         > {sentence[:200]}")
     if sys.argv[2:]:
         return 0
     failed = False
-    for group, (limit, patterns) in GROUPS.items():
-        files = sorted({path for pattern in patterns for path in root.glob(pattern)
-                        if str(path.relative_to(root)) not in EXEMPT})
+    for group, (limit, patterns) in {**GROUPS, **COMMENTS}.items():
+        files = sorted({path for pattern in patterns for path in root.glob(pattern)})
         assert files, f"no files in {group}"
-        score, worst = measure([path.read_text(encoding="utf-8") for path in files])
+        score, worst = measure([prose_of(path) for path in files])
         print(f"{group}: {score:.1f} habits per 1,000 words in {len(files)} files (limit {limit})")
         if score > limit:
             failed = True

@@ -1,6 +1,6 @@
-// Fingerprints of what the host computes in floating point before training: elementary functions,
+// Fingerprints of the host's floating-point computations before training: elementary functions,
 // normal numbers, warped patches and a synthetic picture. portable_bits.py compiles this, with the
-// sources that it is about, in several ways.
+// tested sources, in several ways.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <cstdio>

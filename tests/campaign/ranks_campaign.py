@@ -3,7 +3,7 @@
 
 A trial draws a strategy with everything that may change no bit of it (transport, overlap, threads, an interruption)
 and what is trained, and compares every tensor of the checkpoint (parameters, moments, running statistics, losses) with
-that of the plain run which has the same bits by docs/how-to/train-on-ranks.md; or draws options that must be refused.
+that of the plain run which has the same bits by docs/guides/train-on-ranks.md; or draws options that must be refused.
 
 Options: campaign.py. 1,000 trials take two minutes of processor time.
 """

@@ -1,7 +1,7 @@
 // A library to be preloaded: it fails one call of those that touch files below a folder.
 //   TRIPTYCH_FAULT_FOLDER  the folder
-//   TRIPTYCH_FAULT_AT      number of the call that fails, from 1; 0: none
-//   TRIPTYCH_FAULT_ERROR   errno that it fails with; 0: it writes or reads half of it
+//   TRIPTYCH_FAULT_AT      number of the call that fails, from 1. 0: none
+//   TRIPTYCH_FAULT_ERROR   errno that it fails with. 0: it writes or reads half of it
 //   TRIPTYCH_FAULT_LOG     a file that gets a line for each call: number, name
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ int number_in(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
-/// True for paths below the folder; relative ones are taken for paths below it.
+/// True for paths below the folder. Relative ones count as paths below it.
 bool is_below(const char* path) {
   const char* folder = std::getenv("TRIPTYCH_FAULT_FOLDER");
   return folder != nullptr && std::strncmp(path, folder, std::strlen(folder)) == 0;
@@ -48,7 +48,7 @@ bool is_below(int descriptor) {
 
 enum class Fate { Passes, Fails, Halves };
 
-/// Counts a call below the folder, and says what becomes of it.
+/// Counts a call below the folder, and returns its fate.
 template <class Place>
 Fate fate(const char* call, Place place) {
   static std::atomic<int> calls = 0;

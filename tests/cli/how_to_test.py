@@ -1,8 +1,8 @@
-"""docs/how-to/train-on-your-images.md, followed word for word.
+"""The guides to training, to trained models and to public data sets, followed word for word.
 
-Each block of the page that is marked `sh` is run, one after another, in a folder with images as the page supposes; a
-block marked `text` must be what the commands before it said, but for the numbers and for lines of "..."; one marked
-`csv` is the list that the page speaks of. The recipes for public images run on stand-ins, and two steps long.
+Runs each block marked `sh`, one after another, in a folder with the images that the pages assume. A block marked `text`
+must be the output of the commands before it, except for numbers and "...". One marked `csv` is the list that a page
+describes. The recipes run on other images, for two steps.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -14,7 +14,7 @@ import unittest
 from pages import blocks, commands_in, pattern_of
 from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main, png_bytes
 
-PAGE = SOURCE / "docs/how-to/train-on-your-images.md"
+PAGES = [SOURCE / f"docs/guides/{name}.md" for name in ("train-on-your-images", "apply-and-evaluate", "recipes")]
 SHORT = " --steps 2 --steps-per-epoch 1 --mask-pictures 1"
 
 
@@ -105,11 +105,11 @@ class HowTo(ProgramTest):
         self.make_images()
         self.make_stand_ins()
         said, ran = "", 0
-        for heading, mark, lines in blocks(PAGE):
+        for page, (heading, mark, lines) in ((page, block) for page in PAGES for block in blocks(page)):
             if mark == "csv":
                 (self.folder / "mine/list.csv").write_text("\n".join(lines) + "\n")
             elif mark == "sh":
-                said = self.run_block(lines, SHORT if heading.startswith("Recipe") else "")
+                said = self.run_block(lines, SHORT if page.stem == "recipes" else "")
                 ran += len(commands_in(lines))
             elif mark == "text":
                 for line in filter(None, lines):

@@ -9,7 +9,7 @@ import sys
 
 from support import PROGRAM, SOURCE, ProgramTest, main
 
-PAGE = SOURCE / "docs/how-to/program-the-array.md"
+PAGE = SOURCE / "docs/hardware/program-the-array.md"
 
 
 def blocks(page):
@@ -91,7 +91,7 @@ class HowTo(MmuTest):
 
 class Pictures(MmuTest):
     def test_those_of_the_explanation_are_what_its_commands_draw(self):
-        page = (SOURCE / "docs/explanation/why-a-systolic-array.md").read_text()
+        page = (SOURCE / "docs/hardware/why-a-systolic-array.md").read_text()
         [commands] = [content for _, language, content in blocks(page) if language == "sh"]
         numbers_of = re.findall(r"numpy.array\((\[\[.*?\]\])", PAGE.read_text())
         (self.folder / "x.npy").write_bytes(npy((4, 4), [float(i) for i in range(1, 17)]))

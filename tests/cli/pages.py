@@ -1,6 +1,7 @@
 """Pages of the documentation as tests: their blocks of code, commands and recorded output.
 
-A block marked `sh` is run, one marked `text` shows the output of the commands before it. "..." stands for any text.
+A block marked `sh` is run; `sh 4` must fail with exit code 4. One marked `text` shows the output of the commands before
+it, one marked `text rates` an output with measured values. "..." stands for any text.
 """
 # SPDX-License-Identifier: Apache-2.0
 import re
@@ -44,9 +45,9 @@ def masked(line):
     return re.sub(r"-{9,}", "---", re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "HASH", line))
 
 
-def close(shown, real, unit):
+def close(shown, real, unit, rates):
     """Whether a recorded number still holds: counts exactly, scores and losses by 0.03, rates in any case."""
-    if re.match(RATE, unit):
+    if re.match(RATE, unit) or rates and ("." in shown or re.match(SIZE, unit)):
         return True
     if "." not in shown:
         return shown == real
@@ -54,13 +55,14 @@ def close(shown, real, unit):
     return abs(float(shown) - float(real)) <= allowed
 
 
-def holds(shown, said):
-    """Whether some line of the real output is the recorded one, apart from times and fingerprints."""
+def holds(shown, said, rates=False):
+    """Whether some line of the real output is the recorded one, apart from times and fingerprints, and with `rates` from
+    numbers with a point and sizes."""
     shown = masked(shown)
     pattern = re.compile(pattern_of(shown, f"({NUMBER})"))
     numbers = [(number[0], shown[number.end():]) for number in re.finditer(NUMBER, shown)]
     for line in said.splitlines():
-        found = pattern.search(masked(line))
-        if found and all(close(old, new, unit) for (old, unit), new in zip(numbers, found.groups())):
+        found = pattern.fullmatch(masked(line.strip()))
+        if found and all(close(old, new, unit, rates) for (old, unit), new in zip(numbers, found.groups())):
             return True
     return False

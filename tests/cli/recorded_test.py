@@ -1,4 +1,4 @@
-"""Recorded outputs of README.md, of a tutorial and of a guide are compared with real runs."""
+"""Recorded outputs of README.md, of a tutorial, of guides and of other pages are compared with real runs."""
 # SPDX-License-Identifier: Apache-2.0
 import hashlib
 import os
@@ -26,10 +26,21 @@ class RecordedLines(unittest.TestCase):
         self.assertFalse(holds("cpu  81  1.58 s  0760b440c78c", self.REAL))
         self.assertFalse(holds("gpu  80  1.58 s  0760b440c78c", self.REAL))
 
+    def test_a_line_is_compared_to_its_end(self):
+        self.assertFalse(holds("name  batch  plan", "name  batch  plan  process\n"))
+        self.assertTrue(holds("name  batch  ...", "name  batch  plan  process\n"))
+
+    def test_rates_may_differ_where_a_page_says_so(self):
+        said = "unet-s/infer  1  1  382.3 us  50  2615.6  189.8  2.9 MiB  21 MiB\n"
+        self.assertTrue(holds("unet-s/infer  1  1  9.1 us  50  1.5  7.8  1.7 MiB  1039 MiB", said, rates=True))
+        self.assertFalse(holds("unet-s/infer  1  1  9.1 us  50  1.5  7.8  1.7 MiB  1039 MiB", said))
+        self.assertFalse(holds("unet-s/infer  1  1  9.1 us  51  1.5  7.8  1.7 MiB  1039 MiB", said, rates=True))
+        self.assertFalse(holds("unet-s/train  1  1  9.1 us  50  1.5  7.8  1.7 MiB  1039 MiB", said, rates=True))
+
 
 @long_when_sanitized
 class Pages(ProgramTest):
-    def run_command(self, command, stop_at=None):
+    def run_command(self, command, stop_at=None, code=0):
         """What the command prints; with stop_at, SIGINT follows the line that begins so."""
         path = str(self.folder / "bin") + os.pathsep + os.environ["PATH"]
         process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=self.folder, text=True,
@@ -40,12 +51,13 @@ class Pages(ProgramTest):
                 said += line
                 if stop_at and line.startswith(stop_at):
                     process.send_signal(signal.SIGINT)
-        self.assertEqual(process.returncode, 130 if "stopped after step" in said else 0, f"{command}\n{said}")
+        self.assertEqual(process.returncode, 130 if "stopped after step" in said else code, f"{command}\n{said}")
         return said
 
-    def follow(self, command):
+    def follow(self, command, code=0):
+        command = command.removeprefix("taskset -c 0 ")  # the test may not have that processor
         if "--out runs/stopped" not in command:
-            return self.run_command(command)
+            return self.run_command(command, code=code)
         for _ in range(10):  # a busy machine may deliver the signal after the end of the run
             said = self.run_command(command, stop_at="epoch   3")
             if "stopped after step" in said:
@@ -59,24 +71,39 @@ class Pages(ProgramTest):
         os.symlink(PROGRAM, self.folder / "bin/triptych")
         said, section, shown = "", None, 0
         for heading, mark, lines in blocks(SOURCE / page):
-            if mark == "sh":
-                said = (said if heading == section else "") + "".join(map(self.follow, commands_in(lines)))
+            kind, _, detail = mark.partition(" ")
+            if kind == "sh":
+                said = said if heading == section else ""
+                said += "".join(self.follow(command, int(detail or 0)) for command in commands_in(lines))
                 section = heading
-            elif mark == "text":
+            elif kind == "text":
                 for line in filter(None, lines):
-                    self.assertTrue(holds(re.sub(r"after step \d+", "after step ...", line), said),
+                    self.assertTrue(holds(re.sub(r"after step \d+", "after step ...", line), said, detail == "rates"),
                                     f"{page}, {heading}: the page shows another line: {line}\n{said}")
                     shown += 1
         return shown
 
     def test_the_first_tutorial_shows_what_its_commands_print(self):
-        self.assertGreater(self.follow_page("docs/tutorial/first-unet.md"), 30)
+        self.assertGreater(self.follow_page("docs/start/first-unet.md"), 30)
         losses = [hashlib.sha256((self.folder / f"runs/{name}/losses.csv").read_bytes()).hexdigest()
                   for name in ("first", "stopped")]
         self.assertEqual(losses[0], losses[1])
 
     def test_the_guide_to_quantisation_shows_what_its_commands_print(self):
-        self.assertGreater(self.follow_page("docs/how-to/quantize.md"), 4)
+        self.assertGreater(self.follow_page("docs/guides/quantize.md"), 4)
+
+    def test_the_guide_to_measuring_shows_the_columns_of_today(self):
+        self.assertGreater(self.follow_page("docs/guides/measure.md"), 9)
+
+    def test_the_guide_to_ranks_shows_what_its_command_prints(self):
+        self.succeed("synthesize", "--out", "FOLDER", "--images", "12", "--size", "32")
+        self.assertGreater(self.follow_page("docs/guides/train-on-ranks.md"), 2)
+
+    def test_the_study_of_gpu_kernels_shows_what_its_commands_count(self):
+        self.assertGreater(self.follow_page("docs/hardware/study-gpu-kernels.md"), 13)
+
+    def test_the_life_of_a_step_shows_what_explain_prints(self):
+        self.assertGreater(self.follow_page("docs/concepts/training-step.md"), 7)
 
 
 @long_when_sanitized

@@ -35,7 +35,7 @@ class Help(ProgramTest):
                                       ("CHANGELOG.md", r"(?m)^## (\d\S+)", version),
                                       ("CITATION.cff", r"(?m)^version: (\S+)", version),
                                       ("SECURITY.md", r"newest release \((\S+)\)", short),
-                                      ("docs/how-to/use-as-a-library.md", r"find_package\(Triptych (\S+)", short)]:
+                                      ("docs/guides/use-as-a-library.md", r"find_package\(Triptych (\S+)", short)]:
             found = re.search(pattern, (SOURCE / path).read_text())
             self.assertEqual(found and found[1].rstrip(")"), wanted, path)
 

@@ -1,5 +1,5 @@
 // Every case of every operator on every available backend, under every contract, against
-// the operator's float64 reference; and the promise of identical bits.
+// the operator's float64 reference, and the promise of identical bits.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ bool is_asked(const std::string& name) {
   return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
 }
 
-/// Every available backend; the CPU with several thread counts, for the bits must not depend on
+/// Every available backend. The CPU with several thread counts, for the bits must not depend on
 /// them, the emulated GPU also with every access checked, the systolic array with several sizes.
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
@@ -74,7 +74,7 @@ Device* host_of(const Subject& subject) {
   return host.empty() ? nullptr : &device_of({host, 1, ""});
 }
 
-/// int8 is for what multiplies integers, or nothing.
+/// int8 is for operators that multiply integers, or unsupported.
 std::vector<Contract> contracts_of(const Op& op) {
   std::vector<Contract> contracts = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
   if (op.multiplicands().empty()) contracts.push_back(Contract::Int8);
@@ -157,7 +157,7 @@ TEST_P(OnEveryBackend, has_the_same_bits_everywhere_under_bf16_exact) {
 }
 
 /// The outputs by each kernel that accepts, those that a table holds after the first one, too: the
-/// steps of the teaching ladders. Only a library may refuse what its entry accepts.
+/// steps of the teaching ladders. Only a library may refuse a query that its entry accepts.
 void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, const Subject& subject,
                      Contract contract,
                      const std::function<void(const std::vector<Tensor>&)>& judge) {

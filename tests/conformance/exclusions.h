@@ -12,7 +12,7 @@
 
 namespace triptych::conformance {
 
-/// One entry; an empty case or contract stands for all of them. The systolic backend on an array of
+/// One entry. An empty case or contract stands for all of them. The systolic backend on an array of
 /// int8 counts as one of its own, systolic-int8.
 struct Exclusion {
   std::string_view backend;
@@ -22,10 +22,10 @@ struct Exclusion {
   std::string_view reason;
 };
 
-/// Cases that a backend can never run; a run that succeeds fails the test.
+/// Cases that a backend can never run. A run that succeeds fails the test.
 std::span<const Exclusion> unsupported();
 
-/// Cases that run and give wrong results; must shrink. An unexpected pass fails the test.
+/// Cases that run and give wrong results. The list must shrink. An unexpected pass fails the test.
 std::span<const Exclusion> expected_failures();
 
 /// The entry that covers this case, or nullptr.

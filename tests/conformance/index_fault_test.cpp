@@ -1,5 +1,5 @@
-// An index out of range is reported with its node on every backend, whatever the number of indices,
-// and the next run is not affected.
+// An index out of range is reported with its node on every backend, for any number of indices, and
+// the next run is not affected.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gmock/gmock.h>

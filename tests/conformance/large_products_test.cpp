@@ -1,7 +1,7 @@
 // Products, convolutions and attention of the sizes that they are used in, by every kernel of every
 // machine: where rings of tiles wrap, blocks take a second tile and sums are long. The float64
-// reference judges what it can in little time: some rows, columns, images or channels, as the same
-// operator on those parts of the operands. On a GPU the sizes are whole, elsewhere an eighth.
+// reference checks a quick selection: some rows, columns, images or channels, as the same operator
+// on those parts of the operands. On a GPU the sizes are whole, elsewhere an eighth.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -156,7 +156,7 @@ std::string difference(const LargeCase& test, Tensor output, const Judge& judge)
   return first_difference(output, judge.expected[0], judge.allowed[0]);
 }
 
-/// The CPU and GPUs of TRIPTYCH_TEST_BACKENDS; the emulation and arrays would take hours.
+/// The CPU and GPUs of TRIPTYCH_TEST_BACKENDS. The emulation and arrays would take hours.
 std::vector<const Backend*> subjects() {
   const char* asked = std::getenv("TRIPTYCH_TEST_BACKENDS");
   std::vector<const Backend*> list;

@@ -20,7 +20,7 @@ struct Subject {
   std::map<std::string, std::string> extra;
   std::uint64_t graphs;
   std::uint64_t first_seed;
-  /// The contract of the bound; bits are compared under bf16-exact.
+  /// The contract of the bound. Bits are compared under bf16-exact.
   Contract bound;
 
   /// Shown by GoogleTest.

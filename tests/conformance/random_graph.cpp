@@ -39,7 +39,7 @@ std::vector<Maker> weighted_makers(bool smooth, std::size_t more = 1) {
   return weighted;
 }
 
-/// The parts of `from` that `keeps_node` and `outputs` name; values of dropped nodes are inputs.
+/// The parts of `from` that `keeps_node` and `outputs` name. Values of dropped nodes are inputs.
 RandomGraph rebuild(const RandomGraph& from, const std::vector<bool>& keeps_node,
                     const std::vector<NamedValue>& outputs) {
   const auto values = evaluate_reference(from.graph, from.inputs);
@@ -71,7 +71,7 @@ RandomGraph rebuild(const RandomGraph& from, const std::vector<bool>& keeps_node
   return result;
 }
 
-/// The graph without node `i`, or else without output `i - nodes`; nothing when that is no valid
+/// The graph without node `i`, or else without output `i - nodes`. Nothing when that is no valid
 /// graph or passes.
 std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, const Check& check) {
   const auto node_count = graph.graph.nodes().size();
@@ -91,7 +91,7 @@ std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, cons
     verify(smaller.graph);
     if (!check(smaller).empty()) return smaller;
   } catch (const InvalidArgument&) {
-    // An update of what is no state any more.
+    // An update of a value that is no state any more.
   }
   return std::nullopt;
 }
@@ -144,7 +144,7 @@ std::vector<ValueId> differentiable_leaves(const Graph& graph) {
 RandomGraph make_training_graph(std::uint64_t seed) {
   auto forward = make_random_graph(seed, {.smooth = true});
   RandomGraph test{forward.graph.clone(), forward.inputs};
-  // The bounds of some gradients hold for dy up to 1; gradients grow in step with the loss.
+  // The bounds of some gradients hold for dy up to 1. Gradients grow in step with the loss.
   const auto loss = add_loss(test.graph, 1.0 / 64);
   if (!loss.valid()) return forward;
   const auto gradients = add_gradients(test.graph, loss, differentiable_leaves(test.graph));

@@ -27,7 +27,7 @@ std::uint64_t graph_count() {
 
 constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
 
-/// Message of `check`, or of what it throws.
+/// Message of `check`, or of its exception.
 std::string message_of(const Check& check, const RandomGraph& graph) {
   try {
     return check(graph);
@@ -42,7 +42,7 @@ void report(std::uint64_t seed, RandomGraph graph, const Check& check) {
                 << to_text(small.graph);
 }
 
-/// Runs the checks one after another; false when one failed, after reporting it.
+/// Runs the checks one after another. False when one failed, after reporting it.
 bool passes(std::uint64_t seed, const RandomGraph& graph, std::span<const Check> checks) {
   for (const auto& check : checks) {
     const Check caught = [&](const RandomGraph& test) { return message_of(check, test); };

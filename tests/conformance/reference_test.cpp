@@ -1,4 +1,4 @@
-// The float64 references judge every backend; this judges them: composite operators equal their
+// The float64 references check every backend. This checks them: composite operators equal their
 // expansions, and every gradient equals finite differences.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
@@ -37,7 +37,7 @@ TEST_P(Reference, is_deterministic_and_not_empty_handed) {
   }
 }
 
-/// Part `place` of `parts` of an axis; all of it for kWhole, and for kTerm an equal share of a sum.
+/// Part `place` of `parts` of an axis. All of it for kWhole, and for kTerm an equal share of a sum.
 RefTensor part_of(const RefTensor& whole, std::int64_t axis, std::int64_t place,
                   std::int64_t parts) {
   auto part = whole;
@@ -76,7 +76,7 @@ void expect_near(const RefTensor& actual, const RefTensor& expected) {
     ASSERT_PRED2(is_near, actual.values[i], expected.values[i]) << "element " << i;
 }
 
-/// Each part computes what it has of the whole.
+/// Each part computes its share of the whole.
 void check_parts(const OpCase& test, const std::vector<RefTensor>& inputs,
                  const std::vector<RefTensor>& whole, const Sharding& rule, std::int64_t parts) {
   auto sums = whole;
@@ -141,7 +141,7 @@ TEST_P(Reference, of_a_composite_equals_its_expansion) {
   }
 }
 
-/// Outputs a gradient can flow back from; operators that update state have only their first.
+/// Outputs a gradient can flow back from. Operators that update state have only their first.
 std::size_t differentiable_outputs(const OpCase& test, std::size_t count) {
   return test.op->updates(static_cast<int>(test.inputs.size())).empty() ? count : 1;
 }

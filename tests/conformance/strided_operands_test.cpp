@@ -19,7 +19,7 @@ namespace {
 
 std::vector<OpCase> single_node_cases() {
   auto cases = all_cases();
-  // So many channels that no two blocks of threads of a GPU share one.
+  // Enough channels that no two blocks of threads of a GPU share one.
   const auto x = f32({18, 1030}), channels = f32({1030});
   cases.push_back({"many_channels",
                    make_op(BatchNormalizationGradient{}),
@@ -117,7 +117,8 @@ bool is_variant(const OpCase& test) {
 
 enum class Cases { All, NoVariants };
 
-/// Tries every kernel on every case; returns the operators of which one took gaps in all operands.
+/// Tries every kernel on every case. Returns the operators with a kernel that took gaps in all
+/// operands.
 std::set<std::string> try_all(Device& device, Contract contract, Cases cases = Cases::All) {
   std::set<std::string> took_gaps;
   for (const auto& test : single_node_cases()) {

@@ -1,6 +1,6 @@
 // The promise behind every comparison: one seed, one result. A U-Net trained for a few steps ends
 // with the same bits at any number of threads under every contract, and on every backend under
-// bf16-exact; a step allocates nothing.
+// bf16-exact. A step allocates nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// NumPy's arrays: whatever the bytes, they are refused, or read and written again to the same
-// array.
+// NumPy's arrays: any bytes are refused, or read and written again to the same array.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// ONNX files and the graphs that they become: whatever the bytes, a model is refused, or becomes a
-// graph that passes the verifier. Half of the mutations change a model's parts, not its bytes.
+// ONNX files and their graphs: any bytes are refused, or become a graph that passes the verifier.
+// Half of the mutations change a model's parts, not its bytes.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <random>
@@ -81,7 +81,7 @@ class Mutation {
     }
   }
 
-  /// The name of an input, an initialiser or an output of a node; "" when there is none.
+  /// The name of an input, an initialiser or an output of a node. "" when there is none.
   std::string any_value(const onnx_format::Graph& graph) {
     switch (random_() % 3) {
       case 0:

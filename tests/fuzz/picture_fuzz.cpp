@@ -1,4 +1,4 @@
-// Pictures of any kind: whatever the bytes, they are refused, or each page is read.
+// Pictures of any kind: any bytes are refused, or each page is read.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/picture.h"
 

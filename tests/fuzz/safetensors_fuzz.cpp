@@ -1,5 +1,5 @@
-// Weights: whatever the bytes, they are refused, or read to tensors that take no more memory than
-// the file has bytes.
+// Weights: any bytes are refused, or read to tensors that take no more memory than the file has
+// bytes.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/safetensors.h"
 

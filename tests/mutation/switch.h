@@ -7,15 +7,15 @@
 
 namespace triptych::mutation {
 
-/// Twice the number of the condition that is wrong in this process, plus 1 when it is negated
-/// instead of dropped; negative: none.
+/// The number of the wrong condition in this process times 2, plus 1 when it is negated instead of
+/// dropped. Negative: none.
 extern const int active;
 
 /// One byte per condition in the file TRIPTYCH_CONDITIONS: bit 0 is set once it was false, bit 1
 /// once it was true. All processes of a test map the same file. Null: nothing is recorded.
 extern unsigned char* const seen;
 
-/// The condition `number`, whose value is `value`: `dropped` or its opposite in its mutants.
+/// The condition `number` with the value `value`: `dropped` or its opposite in its mutants.
 constexpr bool condition(int number, bool dropped, bool value) {
   if (std::is_constant_evaluated()) return value;
   if (seen != nullptr) {

@@ -1,4 +1,4 @@
-"""docs/tutorial/from-pytorch.md, word for word: its file is saved, its commands are run.
+"""docs/start/from-pytorch.md, word for word: its file is saved, its commands are run.
 
 Usage: tutorial_test.py PROGRAM SOURCE_DIR
 """
@@ -18,7 +18,7 @@ def main():
         print("skipped: python3-torch is missing (apt-get install python3-torch)")
         return 77
     program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
-    text = (source / "docs/tutorial/from-pytorch.md").read_text()
+    text = (source / "docs/start/from-pytorch.md").read_text()
     name, = re.findall(r"Save this as `(\w+\.py)`", text)
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     file, = (block for language, block in blocks if language == "python")

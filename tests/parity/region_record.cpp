@@ -1,7 +1,6 @@
-// The program's own thinning and region scores of one picture, for region_parity.py to judge.
-// Reads width, height, then a byte for each pixel of what is predicted to be a region, and of what
-// is one, from standard input; writes a byte for each pixel of the thinned boundary, and six scores
-// as float64.
+// The program's own thinning and region scores of one picture, for region_parity.py to check. Reads
+// width, height, then a byte for each pixel of the predicted regions, and of the true ones, from
+// standard input. Writes a byte for each pixel of the thinned boundary, and six scores as float64.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// After all tests: no kernel that nvcc compiled was left out. Kernels are listed by what nvcc
-// registers when the program starts, so that a new one cannot be forgotten.
+// After all tests: no kernel that nvcc compiled was left out. nvcc registers the kernels when the
+// program starts, so that the list cannot miss a new one.
 // SPDX-License-Identifier: Apache-2.0
 #include <cxxabi.h>
 #include <gtest/gtest.h>

@@ -41,7 +41,7 @@ struct Multiply {
   }
 };
 
-/// The high half of a product; products of 64 bits have theirs in no standard type.
+/// The high half of a product. Products of 64 bits have theirs in no standard type.
 struct MultiplyHigh {
   template <class T>
   static T of(T a, T b) {
@@ -124,7 +124,7 @@ struct Remainder {
   }
 };
 
-/// The number where the other operand is NaN; -0 is less than +0.
+/// The number where the other operand is NaN. -0 is less than +0.
 struct Minimum {
   template <class T>
   static T of(T a, T b) {

@@ -32,7 +32,7 @@ std::uint64_t hash_of(const std::vector<float>& a, const std::vector<float>& b) 
   return hash;
 }
 
-/// Where (row, k) of an operand lies whose rows are along k (PTX ISA, "Matrix descriptor format"
+/// The position of (row, k) in an operand with rows along k (PTX ISA, "Matrix descriptor format"
 /// and "Canonical layouts"): groups of eight rows, each row as long as the swizzle is wide.
 std::uint64_t operand_address(std::uint64_t descriptor, int row, int k) {
   constexpr int kWidths[] = {16, 128, 64, 32};
@@ -138,7 +138,7 @@ void AsyncUnits::start_box(const TensorMap& map, const std::array<std::int32_t, 
   boxes_.push_back({map, at, target, barrier});
 }
 
-/// Element by element of the box, the first axis fastest; zeros outside of the tensor.
+/// Element by element of the box, the first axis fastest. Zeros outside of the tensor.
 void AsyncUnits::deliver(const Box& box) {
   const auto& map = box.map;
   const auto elements = map.box_bytes() / map.element_bytes;
@@ -278,8 +278,8 @@ void AsyncUnits::read_operands(const Product& product, std::vector<float>& a,
   read(product.b, product.columns, b);
 }
 
-/// Lane l of warp w holds, of each eight columns, what lane l of mma.sync.m16n8k16 does of rows
-/// 16 w and up. The sums are one chain over k, as the emulation's.
+/// For each eight columns, lane l of warp w holds the same elements as lane l of mma.sync.m16n8k16
+/// for the rows from 16 w on. The sums are one chain over k, as the emulation's.
 void AsyncUnits::execute(Warpgroup& group, Product& product) {
   std::vector<float> a, b;
   read_operands(product, a, b);

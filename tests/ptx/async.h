@@ -1,6 +1,6 @@
-// Work beside the threads of a block: copies of single pieces (cp.async), the copy engine's
-// boxes and the barriers that count their bytes, and products of warpgroups. Targets of a copy hold
-// no numbers from its start on, and registers of a product none, until somebody has waited.
+// Asynchronous work of a block: copies of single pieces (cp.async), the copy engine's boxes and the
+// barriers that count their bytes, and products of warpgroups. Targets of a copy hold no numbers
+// from its start on, and registers of a product none, until somebody has waited.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,7 +50,7 @@ struct Barrier {
   void store(std::byte* word) const;
 };
 
-/// A tensor as the copy engine reads it: what the driver makes of cuTensorMapEncodeTiled's
+/// A tensor as the copy engine reads it: the driver's result for cuTensorMapEncodeTiled's
 /// arguments. It lies in the 128 bytes of a CUtensorMap.
 struct alignas(64) TensorMap {
   static constexpr std::uint32_t kMark = 0x70617854;
@@ -65,14 +65,14 @@ struct alignas(64) TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128);
 
-/// The same address in a tile whose 16-byte pieces are exchanged within every 8 rows.
+/// The same address in a tile with 16-byte pieces exchanged within every 8 rows.
 std::uint64_t swizzled(std::uint64_t address, int swizzle_bytes);
 
 /// One wgmma.mma_async of m64nNk16 with both operands in shared memory.
 struct Product {
   std::uint64_t a = 0, b = 0;  ///< descriptors
   int columns = 0;
-  bool adds = true;        ///< to the sums; else starts them anew
+  bool adds = true;        ///< to the sums. Otherwise restarts them
   std::uint32_t sums = 0;  ///< where the warps' first accumulator lies
   int joined = 0;          ///< warps
   bool done = false;
@@ -91,7 +91,7 @@ class AsyncUnits {
                  std::uint64_t barrier);
   void arrive(std::uint64_t barrier, std::uint32_t count);
   void expect(std::uint64_t barrier, std::int32_t bytes);
-  /// True when the phase of this parity is over. What it waits for comes now.
+  /// True when the phase of this parity is over. The awaited event happens now.
   bool is_over(std::uint64_t barrier, bool parity);
 
   /// The sums of `warp` are its `lists` of lanes, each in a register.
@@ -106,7 +106,8 @@ class AsyncUnits {
     std::array<std::int32_t, 5> at;
     std::uint64_t target, barrier;
   };
-  /// Accumulators under way: of each warp, registers and what they hold, by register and lane.
+  /// Accumulators of running products: per warp, registers and their contents, by register and
+  /// lane.
   struct Flight {
     std::array<std::vector<std::uint32_t*>, 4> registers;
     std::array<std::vector<float>, 4> sums;

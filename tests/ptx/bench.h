@@ -12,7 +12,7 @@
 
 namespace triptych::ptx {
 
-/// A kernel `test` of that body, whose parameter is `out`; its registers are %r, %f, %rd, %d, %rs
+/// A kernel `test` of that body, with the parameter `out`. Its registers are %r, %f, %rd, %d, %rs
 /// and %p, 64 of each. Words of global memory come back.
 class Bench {
  public:
@@ -27,7 +27,7 @@ class Bench {
         module_(text_),
         program_(make_program(module_.read("test"), {{"dynamic", kDynamicShared}})) {}
 
-  /// Lets `out` start at a multiple of that many bytes; how many words of `memory` lie before it.
+  /// Lets `out` start at a multiple of that many bytes. How many words of `memory` lie before it.
   std::size_t align(std::size_t bytes) {
     const auto past = reinterpret_cast<std::uint64_t>(memory.data()) % bytes;
     skipped_ = (bytes - past) % bytes / sizeof(std::uint32_t);
@@ -46,7 +46,7 @@ class Bench {
     return {begin, begin + static_cast<std::ptrdiff_t>(words)};
   }
 
-  std::vector<std::uint32_t> memory;  ///< what `out` points to; filled before if a test wants
+  std::vector<std::uint32_t> memory;  ///< content of `out`, filled before if a test needs it
   GlobalMemory global;
 
  private:
@@ -56,7 +56,7 @@ class Bench {
   std::unique_ptr<Program> program_;
 };
 
-/// Words of a Fault; empty when there is none.
+/// Words of a Fault. Empty when there is none.
 template <class F>
 std::string fault_of(F&& f) {
   try {

@@ -1,4 +1,4 @@
-// Logic, shifts and pieces of words; logic of predicates.
+// Logic, shifts and parts of words. Logic of predicates.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ptx/lanes.h"
 
@@ -126,8 +126,8 @@ void decode_funnel(Decoder& decoder) {
                         : map3<Funnel<false, false>, std::uint32_t>);
 }
 
-/// Four bytes chosen from the eight of b:a, each by four bits, the highest of which repeats the
-/// chosen byte's sign.
+/// Four bytes chosen from the eight of b:a, each by four bits. The highest bit repeats the chosen
+/// byte's sign.
 struct Permute {
   static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
     const std::uint64_t both = std::uint64_t{b} << 32 | a;
@@ -149,7 +149,7 @@ void decode_permute(Decoder& decoder) {
   decoder.finish(map3<Permute, std::uint32_t>);
 }
 
-/// `length` bits of a, or of b from `begin` on with those in their place; past the end none.
+/// `length` bits of a, or of b from `begin` on with those in their place. Past the end none.
 std::uint32_t field_mask(std::uint32_t begin, std::uint32_t length) {
   const auto bits = ((std::uint64_t{1} << std::min(length & 0xFF, 32U)) - 1) << (begin & 0xFF);
   return (begin & 0xFF) < 32 ? static_cast<std::uint32_t>(bits) : 0;

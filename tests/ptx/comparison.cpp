@@ -1,4 +1,4 @@
-// Comparisons, and choices by what they gave.
+// Comparisons, and selections by their results.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace triptych::ptx {
 namespace {
 
-/// Ordered: false when an operand is not a number; the unordered ones are then true.
+/// Ordered: false when an operand is not a number. The unordered ones are then true.
 struct Equal {
   template <class T>
   static bool of(T a, T b) {
@@ -60,7 +60,7 @@ struct Contrary {
 
 enum Combination : std::int64_t { kAlone, kAnd, kOr, kXor };
 
-/// p = a F b; with a further predicate: p = (a F b) and/or/xor c, q = not (a F b) and/or/xor c.
+/// p = a F b. With a further predicate: p = (a F b) and/or/xor c, q = not (a F b) and/or/xor c.
 template <class F, class T>
 void set_predicate(Warp& warp, const Step& step, std::uint32_t mask) {
   prepare(step);

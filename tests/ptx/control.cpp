@@ -30,7 +30,7 @@ void wait_at_barrier(Warp& warp, const Step& step, std::uint32_t) {
   warp.wait_at_barrier(static_cast<int>(step.number));
 }
 
-/// For all threads of the block; those of a warp come together.
+/// For all threads of the block. Those of a warp come together.
 void decode_barrier(Decoder& decoder) {
   const bool cta = decoder.take("cta");
   static_cast<void>(cta);

@@ -27,12 +27,12 @@ T rounded(T value, Rounding rounding) {
   }
 }
 
-/// NaN becomes 0, and what is too large the largest.
+/// NaN becomes 0, and too large values the largest.
 template <class To, class From>
 To to_integer(From value) {
   using Limits = std::numeric_limits<To>;
   if (std::isnan(value)) return 0;
-  // The largest integer may not be a floating number; the first one beyond it is.
+  // The largest integer may not be a floating number. The first one beyond it is.
   const From beyond = std::ldexp(From{1}, Limits::digits);
   if (value >= beyond) return Limits::max();
   if (value < static_cast<From>(Limits::min())) return Limits::min();
@@ -50,8 +50,8 @@ To converted(From value, Rounding rounding) {
   }
 }
 
-/// A source may be wider than its type, of which the low bytes count; a target, too, which is
-/// filled by the sign or zeros.
+/// A source may be wider than its type. Its low bytes count. A target, too, which is filled by the
+/// sign or zeros.
 template <class To, class From>
 void convert(Warp& warp, const Step& step, std::uint32_t mask) {
   prepare(step);
@@ -80,7 +80,7 @@ Handler conversion(Type to, Type from) {
   });
 }
 
-/// bfloat16 to the nearest, ties to even; what is no number becomes 0x7FFF.
+/// bfloat16 to the nearest, ties to even. Values that are no numbers become 0x7FFF.
 std::uint16_t to_bf16(std::uint32_t bits) {
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FFF;
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);

@@ -1,6 +1,6 @@
-// The part of CUDA's runtime that backends/cuda and nvcc's code call, with the judge's device
-// behind it: a program that is linked with this runs the PTX of its kernels, on this processor.
-// Work is done when it is asked for; recorded work when its graph is launched.
+// The part of CUDA's runtime that backends/cuda and nvcc's code call, implemented by the
+// interpreter's device: a program linked with this runs the PTX of its kernels on this processor.
+// Work completes at the time of the call. Recorded work when its graph is launched.
 // SPDX-License-Identifier: Apache-2.0
 // NOLINTBEGIN(readability-identifier-naming): names are CUDA's
 #include <cuda.h>
@@ -105,7 +105,7 @@ cudaError_t allocate(void** target, std::size_t bytes) {
   const auto rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   *target = std::aligned_alloc(kAlignment, rounded);  // NOLINT(cppcoreguidelines-no-malloc)
   if (*target == nullptr) return told(cudaErrorMemoryAllocation);
-  std::memset(*target, 0xFF, bytes);  // what was there before
+  std::memset(*target, 0xFF, bytes);  // previous content
   return cudaSuccess;
 }
 
@@ -114,7 +114,7 @@ cudaError_t deallocate(void* pointer) {
   return cudaSuccess;
 }
 
-/// An H100's limits, of which each call uses a few.
+/// An H100's limits. Each call uses a few of them.
 void describe(cudaDeviceProp& properties) {
   properties = {};
   std::strcpy(properties.name, "PTX on this processor");
@@ -128,8 +128,8 @@ void describe(cudaDeviceProp& properties) {
   properties.warpSize = 32;
 }
 
-/// The driver's words about tensors for the copy engine ("cuTensorMapEncodeTiled"): what it takes
-/// of the layouts without interleaving.
+/// The driver's description of tensors for the copy engine ("cuTensorMapEncodeTiled"): the
+/// supported layouts without interleaving.
 CUresult encode_tiled(CUtensorMap* target, CUtensorMapDataType type, cuuint32_t rank, void* data,
                       const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
                       const cuuint32_t* steps, CUtensorMapInterleave interleave,
@@ -185,7 +185,7 @@ void __cudaRegisterFunction(void** module, const char* function, char*, const ch
                             uint3*, uint3*, dim3*, dim3*, int*) {
   Device::instance().add_kernel(*reinterpret_cast<triptych::ptx::Module*>(module), function, name);
 }
-/// Variables that the host sees are not known; none of ours is written by it.
+/// Variables that the host sees are not known. None of ours is written by it.
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,

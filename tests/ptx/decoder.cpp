@@ -86,7 +86,7 @@ void Layout::place_parameters(const Function& function) {
   program_.parameter_bytes = offset;
 }
 
-/// Shared memory that the launch sizes lies behind what is declared with a size.
+/// Dynamic shared memory follows the variables of fixed size.
 void Layout::place_variables(const Function& function) {
   std::size_t shared = 0, local = 0;
   for (const auto& variable : function.variables) {

@@ -60,16 +60,16 @@ class Layout {
   std::map<std::pair<std::uint64_t, int>, Slot> constants_;
 };
 
-/// Reads one instruction. What it does not take makes the instruction an unknown one.
+/// Reads one instruction. Unsupported modifiers make the instruction an unknown one.
 class Decoder {
  public:
   Decoder(const Instruction& instruction, Layout& layout, Step& step);
 
-  /// True when the modifier is there; it counts as read.
+  /// True when the modifier is there. It counts as read.
   bool take(std::string_view modifier);
   /// The first type among the modifiers. b16, b32 and b64 are unsigned.
   Type take_type();
-  /// The modifier at the front, whatever it is; empty when none is left.
+  /// The modifier at the front, of any kind. Empty when none is left.
   std::string_view take_front();
   std::size_t terms() const { return instruction_.terms.size(); }
   const Term& term(std::size_t i) const;
@@ -80,7 +80,7 @@ class Decoder {
   /// A register, a number, a special register or an address of this width.
   Slot source(std::size_t i, int bytes) { return source(term(i), bytes); }
   Slot source(const Term& term, int bytes);
-  /// A register of this width or a wider one, of which the low bytes count.
+  /// A register of this width or a wider one. Its low bytes count.
   Slot wide_target(const Term& term, int least_bytes) const;
   Slot wide_source(const Term& term, int least_bytes);
   Slot predicate_target(std::size_t i) const { return target(i, 0); }

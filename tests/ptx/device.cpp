@@ -22,7 +22,7 @@ const ModuleText& Module::text() {
       addresses_[variable.name] = kDynamicShared;
       continue;
     }
-    // Room for what alignment takes; a variable's memory never moves.
+    // Space for alignment. A variable's memory never moves.
     auto& memory = variables_.emplace_back(variable.bytes + variable.alignment);
     const auto at = reinterpret_cast<std::uint64_t>(memory.data());
     const auto address = (at + variable.alignment - 1) / variable.alignment * variable.alignment;
@@ -81,8 +81,8 @@ void Device::launch(Kernel& kernel, Dim3 grid, Dim3 block, std::size_t shared_by
   run({program, memory_, grid, block, shared_bytes, std::move(parameters)});
 }
 
-/// A line for each kernel: launches, instructions, those of them that ran, steps of warps, name;
-/// and for each instruction's name how often it is in these kernels, and ran.
+/// A line for each kernel: launches, instructions, the executed ones among them, steps of warps,
+/// name. For each instruction's name also its number in these kernels, and of executed ones.
 void Device::report() const {
   const char* path = std::getenv("TRIPTYCH_PTX_REPORT");
   if (path == nullptr) return;

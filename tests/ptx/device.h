@@ -1,5 +1,5 @@
-// The GPU that the judge plays: modules as nvcc compiled them in, kernels by the functions that
-// launch them, and what ran.
+// The GPU of the interpreter: modules as nvcc compiled them in, kernels by the functions that
+// launch them, and a record of executed code.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace triptych::ptx {
 
-/// One translation unit's kernels; its text is read when one of them is first asked for.
+/// One translation unit's kernels. Its text is read when one of them is first asked for.
 class Module {
  public:
   explicit Module(const void* fat_binary) : fat_binary_(fat_binary) {}
@@ -53,7 +53,7 @@ class Kernel {
 
 class Device {
  public:
-  /// The only one. When the process ends it adds what ran to the file that TRIPTYCH_PTX_REPORT
+  /// The only one. When the process ends it adds the record to the file that TRIPTYCH_PTX_REPORT
   /// names.
   static Device& instance();
   ~Device();

@@ -27,7 +27,7 @@ struct Header {
 struct Entry {
   std::uint16_t kind, version;
   std::uint32_t header_bytes;
-  std::uint64_t bytes;  ///< of what follows, padded
+  std::uint64_t bytes;  ///< of the rest, padded
   std::uint32_t compressed_bytes, options;
   std::uint16_t minor, major;
   std::uint32_t architecture, name, name_bytes;
@@ -42,7 +42,7 @@ T read(const std::byte* at) {
   return value;
 }
 
-/// A function of libzstd, which every Debian has for dpkg; its header is in another package.
+/// A function of libzstd, which every Debian has for dpkg. Its header is in another package.
 using Decompress = std::size_t (*)(void*, std::size_t, const void*, std::size_t);
 
 Decompress zstd() {

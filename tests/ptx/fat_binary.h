@@ -6,8 +6,8 @@
 
 namespace triptych::ptx {
 
-/// The PTX text behind what nvcc's code hands to __cudaRegisterFatBinary. Throws Fault when there
-/// is none, or when it is compressed in another way than nvcc does by default.
+/// The PTX text behind the argument of nvcc's code for __cudaRegisterFatBinary. Throws Fault when
+/// there is none, or when it is compressed in another way than nvcc does by default.
 std::string ptx_of(const void* wrapper);
 
 }  // namespace triptych::ptx

@@ -1,6 +1,6 @@
-// How this processor rounds, and whether it flushes subnormal operands and results to zeros of
-// their sign: what .ftz means. A result is subnormal when it is after rounding, as on this
-// processor; PTX does not say.
+// The processor's rounding mode, and whether it flushes subnormal operands and results to zeros of
+// their sign: the meaning of .ftz. A result is subnormal when it is after rounding, as on this
+// processor. PTX does not say.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ inline void set_float_control(std::uint32_t control) {
   asm volatile("ldmxcsr %0" : : "m"(control) : "memory");
 }
 
-/// Gives the thread back what it had.
+/// Restores the thread's previous mode.
 class KeptFloatControl {
  public:
   KeptFloatControl() {

@@ -69,7 +69,7 @@ void map3(Warp& warp, const Step& step, std::uint32_t mask) {
   });
 }
 
-/// The handler that kMake makes for the type asked for, of those listed; null for another.
+/// The handler that kMake returns for the type, if it is in the list, otherwise null.
 template <Type kType>
 struct CppType;
 template <>
@@ -119,7 +119,7 @@ using Integers = TypeList<Type::U16, Type::S16, Type::U32, Type::S32, Type::U64,
 using Floats = TypeList<Type::F32, Type::F64>;
 using Words = TypeList<Type::U16, Type::U32, Type::U64>;
 
-/// maker.template operator()<T>() for the C++ type of `type` if it is in the list; else null.
+/// maker.template operator()<T>() for the C++ type of `type` if it is in the list, otherwise null.
 template <Type... kTypes, class Maker>
 Handler pick(TypeList<kTypes...>, Type type, Maker maker) {
   Handler handler = nullptr;

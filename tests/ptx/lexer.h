@@ -9,8 +9,8 @@
 
 namespace triptych::ptx {
 
-/// One word or one character of punctuation; empty at the end. Names, registers and instructions
-/// with all their modifiers are one word each; a sign is punctuation.
+/// One word or one character of punctuation. Empty at the end. Names, registers and instructions
+/// with all their modifiers are one word each. A sign is punctuation.
 class Lexer {
  public:
   Lexer(std::string_view text, std::size_t begin, int line) : text_(text), at_(begin), line_(line) {
@@ -34,7 +34,7 @@ class Lexer {
     return true;
   }
   void expect(std::string_view word);
-  /// Passes what braces enclose, from the opening one on.
+  /// Skips everything between braces, from the opening one on.
   void skip_block();
   void skip_line();
 

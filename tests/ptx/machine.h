@@ -1,7 +1,7 @@
 // A grid at work: blocks one after another, the warps of a block in turns, the lanes of a warp
-// together where they stand at the same instruction. Of lanes that stand at different ones, those
-// that are behind run first. What hardware does later than it is asked happens here as late as it
-// may: copies when somebody waits for them, products of a warpgroup at the wait that covers them.
+// together where they stand at the same instruction. Of lanes at different ones, those that are
+// behind run first. Asynchronous work of the hardware happens here as late as possible: copies when
+// somebody waits for them, products of a warpgroup at the wait that covers them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ struct Launch {
   const Program& program;
   GlobalMemory& memory;
   Dim3 grid, block;
-  std::size_t shared_bytes = 0;  ///< beside what the kernel declares
+  std::size_t shared_bytes = 0;  ///< in addition to the kernel's declaration
   std::vector<std::byte> parameters;
 };
 
@@ -83,7 +83,7 @@ class Warp {
   }
 
   LaneCopies& copies(int lane) { return copies_[static_cast<std::size_t>(lane)]; }
-  int registers_per_thread = 0;    ///< as setmaxnreg says; 0 before the first
+  int registers_per_thread = 0;    ///< from setmaxnreg, 0 before the first
   bool products_fenced = false;    ///< a wgmma.fence after the last wait
   std::size_t products_begun = 0;  ///< of the warpgroup's list
   std::size_t groups_begun = 0;
@@ -98,7 +98,7 @@ class Warp {
   };
 
   void run_steps();
-  /// Chooses who runs next; false when nobody is left.
+  /// Chooses who runs next. False when nobody is left.
   bool reschedule();
   /// Puts the lanes aside that are at a later or another place, until all that belong are here.
   bool gathered(const Step& step, std::uint32_t active);

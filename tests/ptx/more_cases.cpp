@@ -90,7 +90,7 @@ void add_more_cases(std::vector<OpCase>& cases) {
   add_gathers(cases);
   for (int count = 4; count <= 8; ++count) add_resize(cases, count);
   add_losses(cases);
-  // One image, whose slice of a concatenation is dense and starts anywhere.
+  // One image, with a dense slice of a concatenation that starts anywhere.
   Dropout dropout;
   dropout.training_mode = true;
   cases.push_back(

@@ -1,5 +1,5 @@
-// Cases that only the compiled kernels need beside the conformance cases: instances of templates
-// that are the same source for another dtype.
+// Cases that only the compiled kernels need in addition to the conformance cases: instances of
+// templates with the same source for another dtype.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

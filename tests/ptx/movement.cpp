@@ -108,7 +108,7 @@ Space take_space(Decoder& decoder) {
   return Space::Generic;
 }
 
-/// Modifiers that may stand beside a load or store without changing its value here.
+/// Modifiers of a load or store that do not change its value here.
 void take_access_modifiers(Decoder& decoder) {
   for (const auto word : {"nc", "volatile", "relaxed", "acquire", "release", "gpu", "cta", "sys",
                           "weak", "L1::no_allocate", "L2::128B", "L2::256B"}) {

@@ -1,4 +1,4 @@
-// The judge has none of NVIDIA's libraries: their kernels are not in its table.
+// The interpreter has none of NVIDIA's libraries: their kernels are not in its table.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/library/library_kernels.h"
 

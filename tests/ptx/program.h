@@ -1,4 +1,4 @@
-// A kernel ready to run: every instruction as one step, whose operands are places in memory.
+// A kernel ready to run: every instruction as one step, with places in memory as operands.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,10 +14,10 @@ namespace triptych::ptx {
 
 inline constexpr int kLanes = 32;
 
-/// Where the 32 lanes of a register lie, one after another; a predicate is one word, a bit a lane.
+/// Where the 32 lanes of a register lie, one after another. A predicate is one word, a bit a lane.
 struct Slot {
   std::uint32_t offset = 0;  ///< in bytes, in a warp's registers or among the kernel's constants
-  std::uint8_t bytes = 0;    ///< of one lane; 0: a predicate
+  std::uint8_t bytes = 0;    ///< of one lane. 0: a predicate
   bool constant = false;
   bool negated = false;
 };
@@ -35,11 +35,11 @@ struct Step {
   std::array<Slot, 5> at;
   Slot guard;
   bool guarded = false;
-  Gathers gathers = Gathers::Nobody;  ///< Members: those whose mask is in at[4]
+  Gathers gathers = Gathers::Nobody;  ///< Members: those with their mask in at[4]
   Space space = Space::Generic;
   std::uint32_t list = 0, list_size = 0;     ///< further operands: Program::list
   std::array<std::int32_t, 3> offsets = {};  ///< behind the addresses in at[0], at[1], at[2]
-  std::int64_t number = 0;                   ///< a label, a count: what the step says
+  std::int64_t number = 0;                   ///< a label, a count: given by the step
   std::uint32_t float_control = 0;  ///< MXCSR: rounding, and whether subnormals are flushed
 };
 
@@ -82,7 +82,7 @@ struct Program {
   mutable std::vector<std::uint64_t> runs;  ///< how often each step ran
 };
 
-/// Addresses of what a module names.
+/// Addresses of a module's names.
 using GlobalAddresses = std::map<std::string, std::uint64_t>;
 
 /// Throws Fault, with line and name, for an instruction that is not known.

@@ -1,5 +1,5 @@
-// The judge's arithmetic: rounding, fusing and flushing, bit by bit. Every expected word was worked
-// out by hand or follows from IEEE 754 and the PTX ISA.
+// The interpreter's arithmetic: rounding, fusing and flushing, bit by bit. Every expected word was
+// worked out by hand or follows from IEEE 754 and the PTX ISA.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace triptych::ptx {
 namespace {
 
-/// Result of one instruction on operands that are given as bits, in one thread.
+/// Result of one instruction on operands in bits, in one thread.
 std::uint32_t result32(const std::string& instruction, const std::vector<std::uint32_t>& operands) {
   std::string body = "ld.param.u64 %rd0, [out];\n", list = "%f0";
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -41,7 +41,7 @@ TEST(PtxFma, rounds_once) {
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x3F800800, 0x3F800800, 0xBF801000}), 0x33800000U);
   EXPECT_EQ(result32("fma.rn.f32", {0x3F800800, 0x3F800800, 0xBF801000}), 0x33800000U);
   EXPECT_EQ(result32("mul.rn.ftz.f32", {0x3F800800, 0x3F800800}), 0x3F801000U);
-  // 1 + 2^-24 is a tie that goes to the even 1; with a little more it goes up.
+  // 1 + 2^-24 is a tie that goes to the even 1. With a little more it goes up.
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x39800000, 0x39800000, kOne}), kOne);
   EXPECT_EQ(result32("fma.rn.ftz.f32", {0x39800001, 0x39800000, kOne}), 0x3F800001U);
   // In f64, too.
@@ -83,7 +83,7 @@ TEST(PtxFlush, makes_zeros_of_the_same_sign_of_operands_and_results) {
 
 TEST(PtxFlush, takes_what_rounds_up_to_the_least_normal_number_as_normal) {
   // 2^-126 (1 - 2^-24) fits 24 bits below the least normal number: flushed. Half of that distance
-  // rounds to the least normal number itself: kept. (As on x86; PTX does not say.)
+  // rounds to the least normal number itself: kept. (As on x86. PTX does not specify it.)
   EXPECT_EQ(result32("mul.rn.ftz.f32", {0x3F7FFFFF, kLeastNormal}), 0U);
   EXPECT_EQ(result32("mul.rn.f32", {0x3F7FFFFF, kLeastNormal}), kLeastNormal);
   // (2^-63 (1 + 2^-23)) (2^-63 (1 - 2^-23)) = 2^-126 (1 - 2^-46).

@@ -17,7 +17,7 @@
 namespace triptych::conformance {
 namespace {
 
-/// The judge's: this program is linked with its CUDA runtime.
+/// The interpreter's: this program is linked with its CUDA runtime.
 Device& compiled() {
   static const auto device = open_device("cuda", {});
   return *device;
@@ -49,7 +49,7 @@ std::vector<OpCase> cases() {
   return list;
 }
 
-/// Where two tensors of one spec differ first, and how; empty when they do not.
+/// Where two tensors of one spec differ first, and how. Empty when they do not.
 std::string first_other_bits(const Tensor& actual, const Tensor& expected) {
   const auto a = actual.bytes(), b = expected.bytes();
   const auto size = dtype_size(actual.spec().dtype);
@@ -122,8 +122,8 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation_for_special_values) {
 }
 
 /// The images of an operand as a slice of a concatenation has them, one channel behind its start
-/// and with gaps between them; what is no element is 0xAB. Gaps differ, so that no kernel gets away
-/// with the stride of another operand.
+/// and with gaps between them. Padding is 0xAB. Gaps differ, so that no kernel gets away with the
+/// stride of another operand.
 struct Apart {
   Operand operand;
   std::size_t images, row, stride, first;  ///< bytes of an image, to the next, before the first
@@ -158,7 +158,7 @@ struct Apart {
   }
 };
 
-/// All bytes of the outputs, gaps too; nothing when the kernel takes no gaps.
+/// All bytes of the outputs, gaps too. Nothing when the kernel takes no gaps.
 std::vector<std::vector<std::byte>> outputs_apart(const OpCase& test,
                                                   const std::vector<Tensor>& inputs, Device& device,
                                                   Contract contract, std::string_view kernel) {
@@ -187,7 +187,7 @@ std::vector<std::vector<std::byte>> outputs_apart(const OpCase& test,
   for (auto& one : in) sources.push_back(one.upload(device));
   for (auto& one : out) targets.push_back(one.upload(device));
   const auto scratch = device.allocate(prepared->scratch_bytes());
-  static int segment = 1 << 20;  // beside those of plans
+  static int segment = 1 << 20;  // in addition to those of plans
   device.submit(++segment, [&](Stream* s) {
     prepared->run({sources, targets, scratch->data(), s});
   });

@@ -1,4 +1,4 @@
-// Threads that diverge, wait and work together, memory that is checked, and what is not known.
+// Threads that diverge, wait and cooperate, checked memory, and unknown instructions.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

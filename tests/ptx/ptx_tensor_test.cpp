@@ -31,7 +31,7 @@ std::uint32_t bf16_bits(int value) {
   return std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16;
 }
 
-/// As words of two elements, rows of 128 bytes; of each eight rows, the 16-byte pieces of row r at
+/// As words of two elements, rows of 128 bytes. Of each eight rows, the 16-byte pieces of row r at
 /// piece p ^ r.
 void append_swizzled(const Matrix& matrix, std::vector<std::uint32_t>& words) {
   const auto begin = words.size();
@@ -183,7 +183,7 @@ TEST(PtxBarrier, holds_those_who_wait_until_all_have_come) {
 }
 
 /// Thread 0 asks for one box of 4 rows of 64 elements, at column 32 and row 2 of a tensor of 5 rows
-/// of 64; its map lies at the front of `out`, the tensor behind it.
+/// of 64. Its map lies at the front of `out`, the tensor behind it.
 std::string box(int expected_bytes) {
   return fmt::format(R"(
     ld.param.u64 %rd0, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, dynamic; add.u32 %r3, %r2, 1024;
@@ -206,7 +206,7 @@ std::string box(int expected_bytes) {
 
 std::vector<std::uint32_t> copied_box(int expected_bytes) {
   Bench bench(box(expected_bytes));
-  // 32 words of map, then the tensor; room to align the map.
+  // 32 words of map, then the tensor, with space to align the map.
   bench.memory.assign(32 + 5 * 32 + 16, 0);
   const auto skipped = bench.align(64);
   TensorMap map;
@@ -237,7 +237,7 @@ TEST(PtxBox, ends_no_phase_that_expects_other_bytes) {
   EXPECT_THAT(fault_of([] { copied_box(508); }), HasSubstr("never ends"));
 }
 
-/// A product of 64 x 64 by 128 rows of 64; `before_wait` runs while it is under way.
+/// A product of 64 x 64 by 128 rows of 64. `before_wait` runs while it is under way.
 struct Warpgroup {
   Matrix a{64, 3}, b{128, 4};
   bool fenced = true;

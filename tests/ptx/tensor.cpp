@@ -1,4 +1,5 @@
-// Products of a warp on tensor cores, and what brings their operands: ldmatrix, mma.sync, cp.async.
+// Products of a warp on tensor cores, and the instructions that load their operands: ldmatrix,
+// mma.sync, cp.async.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstring>
@@ -9,7 +10,7 @@ namespace triptych::ptx {
 namespace {
 
 /// Matrices of 8 x 8 elements of 16 bits, eight lanes with the addresses of the rows of each. A
-/// lane gets two neighbours of row lane / 4; transposed, of column lane / 4.
+/// lane gets two neighbours of row lane / 4, or transposed of column lane / 4.
 template <bool kTransposed>
 void load_matrices(Warp& warp, const Step& step, std::uint32_t) {
   const auto& list = warp.block().launch().program.list;

@@ -51,7 +51,7 @@ std::vector<std::byte> initial_values(Lexer& lexer, int bytes) {
   return values;
 }
 
-/// From the space on, as far as the name and what it starts as: .shared .align 4 .b8 name[64]
+/// From the space on, up to the name and initial values: .shared .align 4 .b8 name[64]
 Variable read_variable(Lexer& lexer) {
   Variable variable;
   const auto space = space_of(lexer.take());

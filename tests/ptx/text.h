@@ -1,5 +1,5 @@
-// PTX as text: what a module declares, and the instructions of its functions as they are written.
-// A function is read when it is asked for: nvcc's modules are long, and few of their kernels run.
+// PTX as text: the declarations of a module, and the instructions of its functions as written. A
+// function is read at its first use: nvcc's modules are long, and few of their kernels run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +38,7 @@ struct Term {
   std::uint64_t bits = 0;   ///< Number: an integer, or the bits of a float
   std::int64_t offset = 0;  ///< Address, Name: bytes behind it
   std::string name;         ///< Special, Name
-  std::vector<Term> parts;  ///< List: elements; Address: base and coordinates
+  std::vector<Term> parts;  ///< List: elements. Address: base and coordinates
 };
 
 struct Instruction {
@@ -50,7 +50,7 @@ struct Instruction {
 };
 
 struct Register {
-  int bytes = 0;  ///< of one lane; 0: a predicate
+  int bytes = 0;  ///< of one lane. 0: a predicate
   std::string name;
 };
 
@@ -73,7 +73,7 @@ class ModuleText {
   const std::vector<Variable>& variables() const { return variables_; }
   std::vector<std::string> kernels() const;
   bool has(std::string_view kernel) const { return bodies_.contains(kernel); }
-  /// Throws Fault with the line for what it cannot read.
+  /// Throws Fault with the line for text that it cannot read.
   Function read(std::string_view kernel) const;
 
  private:

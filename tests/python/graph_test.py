@@ -359,7 +359,7 @@ def test_ctrl_c_stops_between_steps():
 
 def test_the_how_to_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = pathlib.Path(__file__).parents[2] / "docs/how-to/use-from-python.md"
+    page = pathlib.Path(__file__).parents[2] / "docs/guides/use-from-python.md"
     blocks = re.findall("```python\n(.*?)```", page.read_text(), re.S)
     pictures = np.random.default_rng(0).random((4, 64, 64), np.float32)
     names = {"images": pictures, "masks": pictures > 0.5, "more_images": pictures[:1],

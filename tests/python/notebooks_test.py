@@ -12,7 +12,7 @@ import sys
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = SOURCE / "docs/notebooks"
+FOLDER = SOURCE / "docs/start/notebooks"
 SOLUTIONS = sorted((SOURCE / "tests/labs/solutions").iterdir())
 sys.path.insert(0, str(SOURCE / "tests/labs"))
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

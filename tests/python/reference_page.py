@@ -14,8 +14,9 @@ from triptych import data, machine, nn
 HEAD = """# The Python module
 
 `tests/python/reference_page.py` generates this page from the module, and a test compares them. Read
-[use Triptych from Python](../how-to/use-from-python.md) first. The functions of `triptych.ops` are the
-[operators](operators.md), with their attributes, `backend`, `contract` and `options` as keywords.
+[use Triptych from Python](../guides/use-from-python.md) first. The functions of `triptych.ops` are
+the [operators](operators.md), with their attributes, `backend`, `contract` and `options` as
+keywords.
 """
 
 
@@ -32,7 +33,7 @@ def words(thing):
     text = inspect.getdoc(thing) or ""
     lines, code = [], False
     for line in text.splitlines():
-        begins = bool(re.match(r"(with |plan|@|f\.|def |    )", line))
+        begins = bool(re.match(r"(with .*:$|plan ?[=.]|@|f\.|def |    )", line))
         if begins and not code:
             lines.append("```python")
         if code and not begins:

@@ -1,6 +1,6 @@
 // Prints docs/reference/operators.md from the list of operators and the backends' kernel tables. A
-// machine that another backend stands in for is listed through it: every build can tell all of it.
-// With a file as argument it compares instead: exit code 0 equal, 1 not.
+// machine with a stand-in backend is listed through it: every build can describe all of it. With a
+// file as argument it compares instead: exit code 0 equal, 1 not.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -89,7 +89,7 @@ constexpr std::string_view kTypes = R"(
 ## Types and contracts
 
 Types of the first operand in the conformance suite's cases of an operator under a
-[contract](../explanation/numeric-contracts.md), by its own kernels. Types without a contract hold
+[contract](../concepts/numeric-contracts.md), by its own kernels. Types without a contract hold
 for all of them. Operators without a kernel run as their expansion, or on the backend's host.
 
 )";
@@ -171,7 +171,7 @@ std::string types_table() {
   }
   for (const auto& op : all_ops()) {
     const auto found = cases.find(op->name());
-    if (found == cases.end()) continue;  // what ranks do among themselves
+    if (found == cases.end()) continue;  // communication among ranks
     std::string line = fmt::format("| {} |", op->name());
     for (const auto& [name, device] : columns) {
       const auto cell = types_cell(types_on(*device, found->second));

@@ -1,5 +1,5 @@
-// Writes the page of a report: render_page REPORT.json PAGE.html, by the report's "command"; or
-// with a file *.svg for a page, the first chart of the first claim as a file of its own.
+// Writes the page of a report: render_page REPORT.json PAGE.html, by the report's "command". With a
+// file *.svg for a page, it writes the first chart of the first claim as a file of its own.
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 #include <fstream>

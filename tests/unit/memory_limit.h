@@ -8,7 +8,7 @@
 
 namespace triptych::test {
 
-/// Allows `bytes` beyond what is in use now.
+/// Allows `bytes` beyond the memory in use now.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::size_t bytes) : before_(memory_budget().limit()) {

@@ -1,6 +1,5 @@
-// Registers of every PE in every cycle, of the RTL as Verilator simulates it: what the page of the
-// array is held to. Called as: array_registers REQUEST.json, an object as the page makes it; prints
-// JSON.
+// Registers of every PE in every cycle, of the RTL as Verilator simulates it: the reference of the
+// array page. Called as: array_registers REQUEST.json, an object as the page makes it. Prints JSON.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// Prints what parallel::price says of sums: a line "WAY RANKS BYTES ALPHA RATE" in, seconds out.
+// Prints the results of parallel::price for sums: a line "WAY RANKS BYTES ALPHA RATE" in, seconds
+// out.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

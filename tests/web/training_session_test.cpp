@@ -1,4 +1,4 @@
-// A page's training run beside `triptych train`'s.
+// A page's training run next to `triptych train`'s.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/web/training_session.h"
 

@@ -1,6 +1,6 @@
 // The innermost loop of a gradient of weights that reads planes as they lie: a register tile of
 // some channels of dy times some columns, each column a channel of x seen from one tap. Products
-// are summed lane by lane along the lines; fold_lanes adds up the lanes in the end.
+// are summed lane by lane along the lines. fold_lanes adds up the lanes in the end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -26,10 +26,10 @@ struct GemmShape {
   std::int64_t k = 0;
 };
 
-/// How a product is cut; of each batch entry.
+/// The blocks of a product, for each batch entry.
 struct GemmBlocking {
   std::int64_t columns = 0;        ///< of a panel
-  std::int64_t width = 0;          ///< of all tiles; those of the last panel may be narrow
+  std::int64_t width = 0;          ///< of all tiles. Those of the last panel may be narrow
   std::int64_t row_tiles = 0;      ///< of the registers
   std::int64_t panels = 0;         ///< of B
   std::int64_t row_blocks = 0;     ///< each packs all of B for itself
@@ -41,7 +41,7 @@ struct GemmBlocking {
 
 /// Bounds of a block.
 struct BlockLimits {
-  std::int64_t rows = 0;        ///< about so many; blocks rather a little larger than one more
+  std::int64_t rows = 0;        ///< about this many, rather larger blocks than one more
   std::int64_t elements = 0;    ///< of B, for one depth of K
   std::int64_t sum_rows = 0;    ///< of C, up to so many, count where B is less deep
   std::int64_t few_panels = 1;  ///< are not cut further while there are many tiles
@@ -62,9 +62,9 @@ class GemmBlocks {
 
   const GemmShape& shape() const { return shape_; }
   const RowTiles& tiles() const { return tiles_; }
-  /// The cut, without what only a product knows.
+  /// The blocking, without the parts that depend on the product.
   GemmBlocking blocking() const;
-  /// Of K that is multiplied at once.
+  /// Depth in K that is multiplied at once.
   std::int64_t depth() const;
   /// Elements of a block at most: rows, and panels of B.
   std::int64_t block_rows() const;
@@ -73,12 +73,12 @@ class GemmBlocks {
   /// Whether the narrow tiles hold all columns of the block's panel, counted from its first.
   bool is_narrow(const Block& block, std::int64_t panel) const;
 
-  /// Bytes of scratch in which each thread has so many elements of 4 bytes.
+  /// Bytes of scratch with this many elements of 4 bytes for each thread.
   std::size_t scratch_bytes(std::int64_t thread_elements) const;
   /// Calls work(block, scratch of the thread) for all blocks, on all threads.
   template <class T, class Work>
   void for_each(T* scratch, std::int64_t thread_elements, const Work& work) const;
-  /// Calls multiply(k) for one depth of K after the other; once with an empty one where K is empty.
+  /// Calls multiply(k) for one depth of K after the other. Once with an empty one where K is empty.
   template <class Multiply>
   void for_each_depth(const Multiply& multiply) const;
 
@@ -97,8 +97,8 @@ class GemmBlocks {
   std::int64_t panel_block_;  ///< panels of one block
 };
 
-/// Calls visit(tile, panel) for each tile with each panel of the block, panels counted from its
-/// first: a tile with all panels, then the next tile; or a panel with all tiles.
+/// Calls visit(tile, panel) for each tile with each panel of the block, with panels counted from
+/// its first: a tile with all panels, then the next tile, or a panel with all tiles.
 template <class Visit>
 void walk_by_tile(const GemmBlocks::Block& block, const Visit& visit) {
   for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) {

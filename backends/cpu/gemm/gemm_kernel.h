@@ -12,8 +12,8 @@ namespace triptych::cpu {
 /// Refuses the contracts that float32 microkernels cannot honour here.
 Verdict accepts_gemm(const KernelQuery& query);
 
-/// As accepts_gemm, for operators whose input 0 is an image: also refuses planes whose elements 32
-/// bits cannot count.
+/// As accepts_gemm, for operators with an image as input 0: also refuses planes with more elements
+/// than 32 bits can count.
 Verdict accepts_image_gemm(const KernelQuery& query);
 
 /// Threads of this backend's `device`.
@@ -29,12 +29,12 @@ class BasicPackedOperand {
   /// Writes the packed form of the operand at `from`.
   using Pack = std::function<void(const From* from, To* to)>;
 
-  /// `size`: elements of the packed form. Packs now when `constant` is given.
+  /// `size`: elements of the packed form. Packs now if `constant` is given.
   BasicPackedOperand(std::int64_t size, Pack pack, const Tensor* constant, Device& device);
 
   std::size_t scratch_bytes() const { return resident_ ? 0 : bytes_; }
   std::size_t resident_bytes() const { return resident_ ? bytes_ : 0; }
-  /// The packed operand: what was kept, or `from` packed into `scratch`.
+  /// The packed operand: the stored one, or `from` packed into `scratch`.
   const To* ready(const From* from, std::byte* scratch) const;
 
  private:

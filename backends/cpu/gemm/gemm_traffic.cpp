@@ -25,8 +25,8 @@ double visits(const PackedProduct& p) { return std::ceil(p.k / p.depth); }
 /// Elements of C that finishing moves once more.
 double finished(const PackedProduct& p) { return p.in_place ? 0 : p.m * p.n; }
 
-// A step of k loads a row of a panel for each tile and a column of the tile for each panel. C's
-// partial sums are loaded but for the first visit, stored at each.
+// A step of k loads a row of a panel for each tile and a column of the tile for each panel. Each
+// visit stores C's partial sums, and each except the first loads them.
 LevelTraffic instructions(const PackedProduct& p) {
   const double panels = p.k * (p.m * p.panels + p.width * p.row_tiles);
   const double b = p.packed * p.packings, a = p.m * p.k * p.tile_packings;
@@ -37,10 +37,10 @@ LevelTraffic instructions(const PackedProduct& p) {
       p.batch * (sums * visits(p) + finished(p) + b + a) + p.weights);
 }
 
-// A panel of B stays while the tiles of a block pass by; a block of A stays for the next panel if
-// it fits beside it. Or a tile of A stays while the panels pass by, and these for the next tile if
-// they fit. What is packed comes up once, goes down once, and comes up again as panels, but for the
-// first tile where that packs it; a tile of A that is packed before it is used comes up once.
+// A panel of B stays while the tiles of a block pass by. A block of A stays for the next panel if
+// both fit together. Or a tile of A stays while the panels pass by, and these for the next tile if
+// they fit. Packed data come up once, go down once, and come up again as panels, except the first
+// tile where that packs it. A tile of A that is packed before it is used comes up once.
 LevelTraffic first_level(const PackedProduct& p, double capacity) {
   const double tile = p.m / p.row_tiles, panels = p.panels / p.column_blocks;
   const bool fits = kElement * p.depth *
@@ -60,9 +60,9 @@ LevelTraffic first_level(const PackedProduct& p, double capacity) {
       p.batch * (written + sums * visits(p) + finished(p)) + p.weights);
 }
 
-// Packed blocks stay in the second level by design, and C's partial sums unless they stand in place
-// and are too many. An A comes once for all batch entries that share it if it fits there, else for
-// each column of blocks; so does the source of B, for each time it is packed.
+// Packed blocks stay in the second level by design, and so do C's partial sums unless they are in
+// place and too many. An A comes once for all batch entries that share it if it fits there, else
+// for each column of blocks. So does the source of B, for each time it is packed.
 LevelTraffic second_level(const PackedProduct& p, double capacity) {
   const double a = p.m * p.k;
   const double of_a = a * (kElement * a <= capacity / 2 ? p.distinct_a : p.batch * p.column_blocks);

@@ -1,6 +1,6 @@
 // A model of the bytes that packed products move at each level of the memory: from the blocking of
 // gemm_blocks.h and conv_weight_gradient.cpp, with caches that hold the most recent lines
-// (ladder/traffic.h says what such a model leaves out).
+// (ladder/traffic.h describes the limits of such a model).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace triptych::cpu {
 
-/// A batch of products [m, k] x [k, n] as the microkernel meets them; sizes are in elements of 4
+/// A batch of products [m, k] x [k, n] as the microkernel meets them. Sizes are in elements of 4
 /// bytes and per batch entry, unless they say otherwise.
 struct PackedProduct {
   double batch = 1;
   double distinct_a = 1;  ///< different A's that the batch entries share
   double m = 0, n = 0, k = 0;
   double columns = 0;        ///< of a panel of B
-  double width = 0;          ///< columns that are multiplied; the last panel's tiles may be narrow
+  double width = 0;          ///< columns that are multiplied. The last panel's tiles may be narrow
   double row_tiles = 0;      ///< A is cut into, to fit the registers
   double panels = 0;         ///< of B
   double row_blocks = 1;     ///< that go through all of B each
@@ -36,8 +36,8 @@ struct PackedProduct {
   bool in_place = false;     ///< C is computed where it belongs: finishing moves nothing
 };
 
-/// "L1": what instructions load and store; "L2": what L1 takes from and gives back to what lies
-/// below it; "memory": the same of L2, whether there is a third level or not.
+/// "L1": loads and stores of instructions. "L2": traffic between L1 and the level below it.
+/// "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> packed_traffic(const PackedProduct& product, const Caches& caches);
 
 /// Facts that a product's shape does not say.

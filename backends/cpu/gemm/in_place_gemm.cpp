@@ -23,7 +23,7 @@ constexpr std::int64_t kPlainElements = 262144;
 // Times that the microkernel fetches something on its way, from each row of a tile and a row of C.
 constexpr std::int64_t kFetches = 16;
 
-/// Tiles of which every thread gets as many, where that costs little of their height.
+/// Tiles with the same number of rows for every thread, where that costs little of their height.
 RowTiles shared_tiles(std::int64_t m, int threads) {
   const RowTiles fewest(m);
   const auto more = round_up(fewest.count(), threads * kLimits.per_thread);

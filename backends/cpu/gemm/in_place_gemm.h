@@ -38,7 +38,7 @@ class InPlaceOperands {
   /// B when all of it stands packed: for each kGemmDepth of K all columns, as by `pack`. Or
   /// nullptr.
   virtual const float* packed_b(std::int64_t batch) const = 0;
-  /// B when packing it would only be copying its rows; else without data.
+  /// B if packing would only copy its rows, otherwise without data.
   virtual GemmFactor plain_b(std::int64_t batch) const = 0;
   /// Packs a block of B into panels [k][columns], one after the other.
   virtual void pack(std::int64_t batch, Range k, Range n, float* panels) const = 0;
@@ -50,7 +50,7 @@ class InPlaceGemm {
   /// Blocks for `threads` threads.
   InPlaceGemm(const GemmShape& shape, int threads);
 
-  /// Memory that run needs beside the operands. Throws InvalidArgument when it overflows.
+  /// Memory that run needs in addition to the operands. Throws InvalidArgument when it overflows.
   std::size_t scratch_bytes() const { return blocks_.scratch_bytes(thread_elements()); }
   GemmBlocking blocking() const;
   /// `scratch` is aligned to kAlignment. Call it inside the arena of the device.
@@ -58,7 +58,7 @@ class InPlaceGemm {
 
  private:
   using Block = GemmBlocks::Block;
-  /// The sums of a block: in C, but for the columns behind the last whole panel.
+  /// The sums of a block: in C, except for the columns after the last whole panel.
   struct Sums {
     GemmTarget c;
     float* rest = nullptr;  ///< [block rows][columns of a panel]

@@ -51,7 +51,7 @@ HWY_INLINE hn::Vec<Words> canonical(hn::Vec<Words> sum) { return sum; }
 // Rows of b that lie apart are fetched so far ahead.
 constexpr std::int64_t kRowsAhead = 24;
 
-/// A tile that is kVectors wide; R counts its vectors, row by row. kPacks: it has a packed_b.
+/// A tile that is kVectors wide. R counts its vectors, row by row. kPacks: it has a packed_b.
 template <std::size_t kVectors, bool kPacks, class T, std::size_t... R>
 HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
   constexpr auto rows = static_cast<std::int64_t>(sizeof...(R) / kVectors);

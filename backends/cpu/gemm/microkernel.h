@@ -1,7 +1,7 @@
 // The innermost loop of every matrix product and convolution: a register tile of C that walks over
 // ascending k. In float32 each element of C is one chain of fused multiply-adds, however k is cut
-// into calls. In integers a step of k is a pair: a 32-bit word with two int16 factors, whose
-// products are added to an int32 that wraps.
+// into calls. In integers a step of k is a pair: a 32-bit word with two int16 factors. Their
+// products are added to a wrapping int32.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace triptych::cpu {
 
-/// Unit in which a product computes: float, or PairWord for pairs of int16. Both are 4 bytes.
+/// Unit of a product's arithmetic: float, or PairWord for pairs of int16. Both are 4 bytes.
 using PairWord = std::int32_t;
 
-/// The word of two factors; k even is `first`.
+/// The word of two factors. k even is `first`.
 constexpr PairWord pair_word(std::int32_t first, std::int32_t second) {
   return static_cast<PairWord>((static_cast<std::uint32_t>(first) & 0xFFFFU) |
                                (static_cast<std::uint32_t>(second) << 16U));
 }
 
-/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner; `a` holds `rows` elements
-/// for each k, a_step from one k to the next (0: no gaps); row k of b lies at b + outer * b_outer +
+/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner. `a` holds `rows` elements
+/// for each k, a_step from one k to the next (0: no gaps). Row k of b lies at b + outer * b_outer +
 /// inner * b_inner.
 template <class T>
 struct BasicMicroTile {
@@ -37,14 +37,14 @@ struct BasicMicroTile {
   /// With accumulate: a chain of this call's own is added to c, which errs less than one long
   /// chain.
   bool separate = false;
-  /// Where the rows of b go, one behind the other, for tiles that read them packed; nullptr:
-  /// nowhere. Tiles of two vectors alone.
+  /// Destination of the rows of b, one after the other, for tiles that read them packed. nullptr:
+  /// none. Tiles of two vectors alone.
   T* packed_b = nullptr;
-  /// Address that is fetched meanwhile: two lines for each k_outer, ahead_step further each time;
+  /// Address to prefetch meanwhile: two lines for each k_outer, ahead_step further each time.
   /// nullptr: nothing.
   const T* ahead = nullptr;
   std::int64_t ahead_step = 0;
-  /// The tile of C after this one, of the same height, a row of which is fetched for each k_outer;
+  /// The tile of C after this one, of the same height, for prefetching one row per k_outer.
   /// nullptr: none.
   const T* next_c = nullptr;
 };
@@ -58,7 +58,7 @@ inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
 struct Microkernels {
   int max_rows = 0;        ///< highest tile
   int columns = 0;         ///< width of every tile: read of each row of b, written of each row of c
-  int narrow_columns = 0;  ///< width of the narrow tiles, which are up to twice as high
+  int narrow_columns = 0;  ///< width of the narrow tiles, which have up to 2 times the height
   bool fused = false;      ///< it has fused multiply-add. Without, bf16-exact cannot be honoured.
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};       ///< by number of rows
   std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows

@@ -1,5 +1,5 @@
-// Brings the operands of a matrix product into the order in which the microkernel reads them:
-// rows of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
+// Packs the operands of a matrix product into the order in which the microkernel reads them: rows
+// of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
 // bfloat16, which is all that the bf16 contracts change. Int8 operands are packed in pairs of
 // channels (pair_word): k counts pairs, ceil(channels / 2) for each tap, an odd last channel stands
 // with a 0.
@@ -83,15 +83,15 @@ void pack_tile(const RowSource& source, std::int64_t height, float* to, Rounding
 /// The same in pairs: source.k() counts elements, the packed rows have pair_depth.
 void pack_pair_rows(const PairSource& source, std::int64_t m, PairWord* to);
 
-/// Words in which `channels` at each of `taps` are packed.
+/// Words that hold `channels` at each of `taps`, packed.
 constexpr std::int64_t pair_depth(std::int64_t channels, std::int64_t taps) {
   return ceil_div(channels, 2) * taps;
 }
 
 /// The patches of x that a convolution multiplies with its weights, as the columns of a matrix B
-/// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]); row
-/// k = tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0],
-/// x * stride[1] + taps[tap][1]) of that channel, or 0 where there is none.
+/// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]). Row k =
+/// tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0], x *
+/// stride[1] + taps[tap][1]) of that channel, or 0 where there is none.
 struct PatchGrid {
   std::int64_t channels = 1;
   std::int64_t in[2] = {1, 1};
@@ -100,7 +100,7 @@ struct PatchGrid {
   std::vector<std::array<std::int64_t, 2>> taps;
 
   std::int64_t positions() const { return out[0] * out[1]; }
-  /// Turns a grid whose positions are x's own into one long row, which packs faster.
+  /// Turns a grid with the positions of x itself into one long row, which packs faster.
   void flatten_pointwise();
   /// True of such a row.
   bool is_flat() const {
@@ -110,12 +110,12 @@ struct PatchGrid {
   std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
 };
 
-/// The same in pairs; `k` counts words.
+/// The same in pairs. `k` counts words.
 void pack_pair_patches(const PatchGrid& grid, const std::int8_t* x, Range k, Range n,
                        PairWord* panels);
 
 /// Packs rows `k` of columns `n` (from a multiple of the panel's width) into panels [k][columns],
-/// one panel after the other; columns beyond n.end become 0.
+/// one panel after the other. Columns beyond n.end become 0.
 void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels,
                   Rounding rounding);
 

@@ -19,7 +19,7 @@ struct Run {
   std::int64_t offset = 0;
 };
 
-/// Values that one tap reads for the columns of one panel; columns in no run are padding.
+/// Values that one tap reads for the columns of one panel. Columns in no run are padding.
 struct TapRuns {
   std::array<Run, kMaxColumns> runs;
   int count = 0;
@@ -39,7 +39,7 @@ struct TapRuns {
   }
 
  private:
-  /// Columns `at` of row y of x, of which the first reads column `x`.
+  /// Columns `at` of row y of x. The first reads column `x`.
   void add(const PatchGrid& grid, std::int64_t y, std::int64_t x, Range at, std::int64_t& covered) {
     if (y < 0 || y >= grid.in[0]) return;
     const auto stride = grid.stride[1];

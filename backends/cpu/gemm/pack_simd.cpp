@@ -123,7 +123,7 @@ void transpose(const MatrixView& from, float* to, std::int64_t to_stride) {
   }
 }
 
-/// Lanes 0, 2, 4, ... of two vectors, one behind the other; and lanes 1, 3, 5, ...
+/// Lanes 0, 2, 4, ... of two vectors in sequence, and lanes 1, 3, 5, ...
 template <class D>
 HWY_INLINE hn::Vec<D> even_lanes(D d, hn::Vec<D> low, hn::Vec<D> high) {
 #if HWY_TARGET == HWY_SCALAR
@@ -165,7 +165,7 @@ class PatchVector {
     every_second_ = grid.stride[1] == 2 && rows == 1;
   }
 
-  /// Packs channels `c` of a tap; consecutive channels lie `to_stride` apart.
+  /// Packs channels `c` of a tap. Consecutive channels lie `to_stride` apart.
   void pack(const std::array<std::int64_t, 2>& tap, Range c, float* to,
             std::int64_t to_stride) const {
     if (contiguous_) {
@@ -192,7 +192,7 @@ class PatchVector {
     }
   }
 
-  /// Cuts the vector at the ends of output rows and of the input; returns how many runs are left.
+  /// Cuts the vector at the ends of output rows and of the input. Returns how many runs are left.
   int find_runs(const std::array<std::int64_t, 2>& tap, Run (&runs)[kMaxRuns]) const {
     int count = 0;
     for (std::int64_t lane = 0; lane < valid_;) {
@@ -245,8 +245,8 @@ class PatchVector {
     return (rows_[0] + tap[0]) * grid_.in[1] + columns_[0] + tap[1];
   }
 
-  /// Where two whole vectors can be loaded, in the same row for every channel, whose even lanes (0)
-  /// or odd ones (1) are those of this vector; -1: nowhere.
+  /// Start of two whole vectors, in the same row for every channel, with even (0) or odd (1) lanes
+  /// equal to those of this vector. -1: nowhere.
   int parity(const std::array<std::int64_t, 2>& tap) const {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
     const auto y = rows_[0] + tap[0], column = columns_[0] + tap[1];

@@ -32,7 +32,7 @@ class BasicGemmOperands {
   virtual const T* rows(std::int64_t batch) const = 0;
   /// Packs a block of B into panels [k][columns], one after the other.
   virtual void pack(std::int64_t batch, Range k, Range n, T* panels) const = 0;
-  /// Takes a finished block; called once for every element, from any thread.
+  /// Receives a finished block. Called once for every element, from any thread.
   virtual void store(std::int64_t batch, const BasicGemmBlock<T>& block) const = 0;
 };
 using GemmOperands = BasicGemmOperands<float>;
@@ -42,7 +42,7 @@ class PackedGemm {
   /// Blocks for `threads` threads.
   PackedGemm(const GemmShape& shape, int threads);
 
-  /// Memory that run needs beside the operands. Throws InvalidArgument when it overflows.
+  /// Memory that run needs in addition to the operands. Throws InvalidArgument when it overflows.
   std::size_t scratch_bytes() const { return blocks_.scratch_bytes(thread_elements()); }
   GemmBlocking blocking() const;
   /// `scratch` is aligned to kAlignment. Call it inside the arena of the device.

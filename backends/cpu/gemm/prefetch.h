@@ -6,11 +6,11 @@
 
 namespace triptych::cpu {
 
-/// The next row tile of A, a share of which is fetched while each panel of B passes.
+/// The next row tile of A. While each panel of B passes, a part of it is prefetched.
 template <class T>
 struct TilePrefetch {
   std::int64_t fetches = 1;     ///< that a panel's share takes
-  const T* next = nullptr;      ///< the share of panel 0; nullptr: this tile is the last
+  const T* next = nullptr;      ///< the share of panel 0. nullptr: this tile is the last
   std::int64_t panel_step = 0;  ///< elements from one panel's share to the next
   std::int64_t fetch_step = 0;  ///< elements from one fetch to the next
 

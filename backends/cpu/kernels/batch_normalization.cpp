@@ -11,7 +11,7 @@
 namespace triptych::cpu {
 namespace {
 
-/// Tensors [N, C, ...] as planes; the channels are shared among the threads, and the blocks of a
+/// Tensors [N, C, ...] as planes. The channels are shared among the threads, and the blocks of a
 /// channel too when there are fewer channels than threads.
 struct ChannelPlanes {
   std::int64_t batch, channels, plane;
@@ -49,7 +49,7 @@ struct ChannelPlanes {
   }
 };
 
-/// One channel of a tensor whose images may lie further apart than dense.
+/// One channel of a tensor with images that may have gaps between them.
 template <class T>
 struct Channel {
   T* data;

@@ -1,5 +1,5 @@
-// Arithmetics of convolution and its transpose, as parameters of their kernels: how operands
-// are packed, and what is left to do to a finished sum (Finish).
+// Arithmetics of convolution and its transpose, as parameters of their kernels: the packing of
+// operands, and the final operation on a complete sum (Finish).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ class FloatFinish {
   FloatFinish(const KernelArgs& args, std::int64_t channel, bool relu)
       : bias_(optional_input<float>(args, 2, channel)), relu_(relu) {}
 
-  /// Calls body(finish), `finish` being what is left to do to a sum of this channel.
+  /// Calls body(finish) with the final operation for sums of this channel.
   template <class Body>
   [[gnu::always_inline]] void with(std::int64_t channel, const Body& body) const {
     const float bias = bias_ == nullptr ? 0 : bias_[channel];
@@ -131,7 +131,7 @@ struct FloatArithmetic {
   }
 };
 
-/// int8 operands, int32 sums that wrap, whatever the contract.
+/// int8 operands and wrapping int32 sums, for every contract.
 template <class FinishT>
 struct IntegerArithmetic {
   using Element = std::int8_t;

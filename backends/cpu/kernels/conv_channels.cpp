@@ -17,7 +17,8 @@
 namespace triptych::cpu {
 namespace {
 
-// Sums of a block of output channels: they stay in the second-level cache beside its patches.
+// Sums of a block of output channels: they stay in the second-level cache together with its
+// patches.
 constexpr std::int64_t kBlockFloats = 65536;
 // Patches of all images that the caches hold.
 constexpr std::int64_t kPatchFloats = 2'000'000;
@@ -138,7 +139,7 @@ class ConvChannels : public Kernel {
     });
   }
 
-  /// [k][columns], of which the first `valid` come from the source and the others are 0.
+  /// [k][columns]. The first `valid` come from the source and the others are 0.
   void pack_panel(const RowSource& source, std::int64_t valid, float* to) const {
     float* packed = to + (columns() - valid) * depth_;  // spreads to the front without overlap
     cpu::pack_tile(source, valid, packed, rounding_);
@@ -174,7 +175,7 @@ class ConvChannels : public Kernel {
     }
   }
 
-  /// A panel of weights with all tiles of patches, each of which fetches a share of the next panel.
+  /// A panel of weights with all tiles of patches. Each tile prefetches a part of the next panel.
   void multiply(const float* weights, std::int64_t panel, const float* patches, Range k,
                 float* sums) const {
     const float* b = weights + (panel * depth_ + k.begin) * columns();

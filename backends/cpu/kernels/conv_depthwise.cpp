@@ -1,6 +1,6 @@
-// Convolutions whose groups have one input channel each: a chain over the taps for each output,
-// planes of x laid out so that all outputs of a plane are one loop. The chains are those of the
-// product that conv.cpp makes of such a group, of which a matrix kernel could fill only one row.
+// Convolutions with one input channel per group: a chain over the taps for each output, with planes
+// of x laid out so that all outputs of a plane are one loop. The chains are those of the product in
+// conv.cpp for such a group, where a matrix kernel could fill only one row.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>

@@ -15,12 +15,12 @@ struct StrideOneConv {
   std::int64_t batch = 1, in_channels = 1, out_channels = 1;
   std::int64_t in[2] = {1, 1}, out[2] = {1, 1};
   std::int64_t kernel[2] = {1, 1}, dilation[2] = {1, 1};
-  std::int64_t pad[2] = {0, 0};                ///< before the first row and column; may be negative
+  std::int64_t pad[2] = {0, 0};                ///< before the first row and column, may be negative
   std::int64_t out_stride = 0, in_stride = 0;  ///< of the weights, along those channels
   bool flipped = false;                        ///< taps run backwards
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
-  /// Columns of a padded row, and rows of the input beside those of an output row.
+  /// Columns of a padded row, and additional rows of the input for one output row.
   std::int64_t pitch() const { return out[1] + (kernel[1] - 1) * dilation[1]; }
   std::int64_t halo() const { return (kernel[0] - 1) * dilation[0]; }
 };
@@ -31,8 +31,8 @@ Verdict accepts_on_tiles(const ConvGeometry& g);
 /// Whether the tile unit is there, and has enough channels to pay.
 Verdict worth_on_tiles(const ConvGeometry& g);
 
-/// Wants a stride of 1. `g` of a transposed convolution is the convolution whose input gradient it
-/// is; `w_stride`: elements from one index of the weights' first axis to the next.
+/// Wants a stride of 1. `g` of a transposed convolution is the convolution that has it as input
+/// gradient. `w_stride`: elements from one index of the weights' first axis to the next.
 StrideOneConv stride_one_conv(const ConvGeometry& g, bool transposed, std::int64_t w_stride);
 
 /// The same where the windows tile the larger image: each tap of one of its channels is a channel

@@ -1,4 +1,4 @@
-// Convolutions of stride 1, and those whose windows tile the larger image, on the tile unit
+// Convolutions of stride 1, and those with windows that tile the larger image, on the tile unit
 // (backends/cpu/tiles), under bf16 and of int8: patches [positions, K] x weights [K, O]. A thread
 // lays out a band of rows of x with the padding, channels last, two or four channels in a word. A
 // tap is then an offset within the band, and the tile loads patches where they lie. Positions run
@@ -39,7 +39,7 @@ constexpr std::int64_t kPanelBytes = 16 * 1024;
 
 const std::byte* bytes(const TileWord* words) { return reinterpret_cast<const std::byte*>(words); }
 
-/// How elements stand in words.
+/// The layout of elements in words.
 template <class Element>
 struct Words;
 
@@ -427,7 +427,7 @@ class ConvTiles : public Kernel {
   BasicPackedOperand<Element, TileWord> weights_;
 };
 
-/// A band has few rows beside its halo when rows are long, or taps far apart.
+/// A band has few rows in proportion to its halo when rows are long, or taps far apart.
 template <class Op>
 bool bands_fit(const KernelQuery& query) {
   const auto conv = conv_of<Op>(query);

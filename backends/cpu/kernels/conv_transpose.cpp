@@ -1,4 +1,4 @@
-// Transposed convolution without a scatter: the outputs whose positions leave one remainder modulo
+// Transposed convolution without a scatter: the outputs at positions with the same remainder modulo
 // the stride (a phase) are a convolution of stride 1 over x with the taps that can meet them. Where
 // kernel and stride agree, each tap is a phase of its own, all meet the same x, and one product
 // computes them together.
@@ -80,7 +80,7 @@ class ConvTransposeGemm : public Kernel {
   }
 
  private:
-  // The geometry is that of the convolution whose input gradient this is: its y is our x.
+  // The geometry is that of the convolution with this operator as input gradient: its y is our x.
   class Operands : public PatchOperands<Arithmetic> {
    public:
     Operands(const ConvTransposeGemm& kernel, const Phase& phase, const Word* weights,
@@ -202,7 +202,7 @@ class ConvTransposeGemm : public Kernel {
   BasicPackedOperand<Element, Word> weights_;
 };
 
-/// Traffic of ConvTransposeGemm in float32; phases count as equal where they are not quite.
+/// Traffic of ConvTransposeGemm in float32. Phases count as equal where they are not quite.
 std::vector<LevelTraffic> conv_transpose_traffic(const KernelQuery& query, const Device& device) {
   const auto g =
       query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);

@@ -1,7 +1,7 @@
 // The gradient of a convolution's weights as a product dy x patches: [O, P] x [P, taps * channels],
 // P running over image, row, column. x is first brought to channels-last order with its padding,
 // where the patches of one position lie in contiguous runs: the microkernel reads them in place.
-// That is done for one slice of P after the other, small enough for the caches; dw keeps its
+// That is done for one slice of P after the other, small enough for the caches. Dw keeps its
 // partial sums between slices, so every element is one chain.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Band {
 
 using Slice = std::vector<Band>;
 
-/// How dw is cut: a unit is some kernel rows for some channels, and its columns stand in panels of
+/// The division of dw: a unit is some kernel rows for some channels, with its columns in panels of
 /// the microkernel's width. With few channels, the taps of a kernel row lie side by side (x's
 /// channels-last order without gaps), with many, each tap has a panel of its own.
 class WeightColumns {
@@ -173,7 +173,7 @@ class ConvWeightGradientGemm : public Kernel {
     }
   }
 
-  /// As the traffic's model sees it: dy is A, packed at each run; x is B, brought to channels-last
+  /// As the traffic's model sees it: dy is A, packed at each run. x is B, brought to channels-last
   /// order once and read in place, each of its rows by as many units as have channels in it.
   PackedProduct product() const {
     const auto number = [](std::int64_t value) { return static_cast<double>(value); };

@@ -1,7 +1,8 @@
-// The gradient of a convolution's weights for few channels: planes of dy as they lie times planes
-// of x, of which only the padding is added, a few lines at a time. Bringing both into the order of
+// The gradient of a convolution's weights for few channels: planes of dy in their own layout times
+// planes of x, which get only their padding, a few lines at a time. Bringing both into the order of
 // a matrix product would take as long as the products themselves. The positions are cut into parts,
-// whose sums are added up in their order: how many threads there are does not show in the result.
+// and the sums of the parts are added in order: the result does not depend on the number of
+// threads.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
@@ -57,7 +58,7 @@ class ConvWeightGradientDirect : public Kernel {
                                    : Verdict::no("has strides, which scatter the lines");
   }
 
-  /// By what was measured (docs/results/cpu.md).
+  /// From measurements (docs/results/cpu.md).
   static Verdict worth(const KernelQuery& query) {
     const auto g = geometry_of(query);
     if (g.window.out[1] < weight_tiles().lanes) return Verdict::no("has lines that fill no vector");
@@ -158,7 +159,7 @@ class ConvWeightGradientDirect : public Kernel {
                               sums + part * part_floats() + rows.begin * row);
   }
 
-  /// The lines of one channel under a band with zeros around. The columns beside the image are 0
+  /// The lines of one channel under a band with zeros around. The columns outside the image are 0
   /// already.
   void pad(const Band& band, const float* x, float* to) const {
     const auto& w = g_.window;

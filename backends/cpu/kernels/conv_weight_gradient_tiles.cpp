@@ -1,8 +1,8 @@
 // The gradient of a convolution's weights on the tile unit (backends/cpu/tiles), under bf16: for
 // each tap x [C, positions] x dy [positions, O]. Positions run on from row to row of planes with
-// the padding of x; dy is 0 between its rows, so a tap is an offset in x. Bands of rows that fit
-// into the second cache are laid out by all threads, then multiplied by all: each thread takes
-// some taps and channels, whose sums go on from band to band.
+// the padding of x. dy is 0 between its rows, so a tap is an offset in x. All threads lay out bands
+// of rows that fit into the second cache, then all multiply them: each thread owns some taps and
+// channels and continues their sums from band to band.
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 
@@ -147,7 +147,7 @@ class ConvWeightGradientTiles : public Kernel {
     chunk.bands.push_back(band);
   }
 
-  /// Planes of x, padded; true when all of it is finite.
+  /// Planes of x, padded. True when all of it is finite.
   bool pack_x(const Chunk& chunk, const float* x, std::uint16_t* to) const {
     std::atomic<bool> finite = true;
     parallel_for(channels_, 1, [&](std::int64_t begin, std::int64_t end) {

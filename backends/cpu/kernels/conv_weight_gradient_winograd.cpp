@@ -1,7 +1,7 @@
 // The gradient of the weights of a 3x3 convolution of stride 1 by Winograd's transforms
 // (backends/cpu/winograd): for each point, gradients [O, tiles] x patches [tiles, C]. Tiles are
-// taken in chunks, whose transforms stay in the caches; the sums keep their partial values between
-// chunks. Chains are short, for in the transformed domain long ones err too much.
+// processed in chunks with transforms that fit into the caches. The sums keep their partial values
+// between chunks. Chains are short, for in the transformed domain long ones err too much.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -52,7 +52,7 @@ class ConvWeightGradientWinograd : public Kernel {
     return accepts_winograd(query.contract, geometry_of(query));
   }
 
-  /// By what was measured (docs/results/cpu.md).
+  /// From measurements (docs/results/cpu.md).
   static Verdict worth(const KernelQuery& query) {
     const auto g = geometry_of(query);
     const auto side = std::min(g.window.out[0], g.window.out[1]);
@@ -187,9 +187,9 @@ class ConvWeightGradientWinograd : public Kernel {
   /// Some rows of some planes.
   struct Lines {
     const float* planes = nullptr;
-    std::int64_t channels = 0;  ///< that are left; those beyond become 0
+    std::int64_t channels = 0;  ///< that are left. Those beyond become 0
     std::int64_t size[2] = {1, 1};
-    std::int64_t first[2] = {0, 0};  ///< position of the first row and column; may be negative
+    std::int64_t first[2] = {0, 0};  ///< position of the first row and column, may be negative
     std::int64_t rows = 0;
   };
 

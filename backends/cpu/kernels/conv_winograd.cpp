@@ -22,7 +22,7 @@
 namespace triptych::cpu {
 namespace {
 
-// Filters up to this size stay in the caches beside a thread's block of tiles.
+// Filters up to this size stay in the caches together with a thread's block of tiles.
 constexpr std::int64_t kPrivateFilterFloats = 800'000;
 // Constant filters up to this size are transformed once: the memory gives their points sooner than
 // a processor computes them from the taps, but they take up two or four times as much of it.
@@ -85,7 +85,7 @@ class ConvWinograd : public Kernel {
     return verdict;
   }
 
-  /// By what was measured (docs/results/cpu.md).
+  /// From measurements (docs/results/cpu.md).
   static Verdict worth(const KernelQuery& query) {
     const auto p = problem_of(query);
     const auto side = std::min(p.out[0], p.out[1]);

@@ -24,7 +24,7 @@ class ElementwiseLoop {
 
   ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides)
       : walk_(shape, strides) {
-    // Rows must be contiguous; an operand with a gap or a first axis alone has rows of one element.
+    // Rows must be contiguous. An operand with a gap or a first axis alone has rows of one element.
     const auto one_by_one = [](const Offsets& axis) {
       return std::ranges::all_of(axis, [](auto stride) { return stride <= 1; });
     };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
 
-/// Index at `position` of the indices, counted from the front; one out of range is reported.
+/// Index at `position` of the indices, counted from the front. One out of range is reported.
 std::int64_t counted(std::int64_t index, std::int64_t position, std::int64_t size,
                      std::uint64_t* report) {
   if (!is_index(index, size) && report != nullptr) {

@@ -72,7 +72,7 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
   std::int64_t elements_;
 };
 
-/// Labels of one integer type; those outside [0, classes) and equal to `ignored` do not count.
+/// Labels of one integer type. Those outside [0, classes) and equal to `ignored` do not count.
 struct Labels {
   const std::byte* data;
   bool wide;  ///< i64, else i32
@@ -129,7 +129,7 @@ class CrossEntropyBase : public Kernel {
   bool mean_, each_;
 };
 
-/// Per label (largest - x[label]) + log(sum), 0 where the label does not count; all of them are one
+/// Per label (largest - x[label]) + log(sum), 0 where the label does not count. All of them are one
 /// row of the tree.
 class CrossEntropyKernel : public CrossEntropyBase<SoftmaxCrossEntropyLoss> {
  public:

@@ -18,7 +18,7 @@ bool reads_plain(const MatMul& op, Rounding rounding) {
   return !op.transpose_b && rounding == Rounding::None;
 }
 
-/// y = op(a) op(b) by the blocked product; a constant b is packed before.
+/// y = op(a) op(b) by the blocked product. A constant b is packed before.
 class MatMulGemm : public Kernel {
  public:
   MatMulGemm(const KernelQuery& query, Device& device)

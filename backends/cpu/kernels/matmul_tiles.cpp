@@ -1,6 +1,6 @@
 // Matrix products on the tile unit (backends/cpu/tiles), under bf16. Both factors are packed as
-// panels of 16 rows of a, or 16 columns of b, in the order in which tiles are loaded. A block of K
-// of two panels of a stays in the first cache while it meets the panels of b.
+// panels of 16 rows of a, or 16 columns of b, in the order of the tile loads. A block of K of two
+// panels of a stays in the first cache while it meets the panels of b.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>

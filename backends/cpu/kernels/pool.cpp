@@ -39,7 +39,7 @@ struct Planes {
   std::int64_t out_offset(std::int64_t plane) const {
     return plane / channels * out_stride + plane % channels * out_size();
   }
-  /// Calls body(in_offset, out_offset) for every plane, in parallel; before() for each range of
+  /// Calls body(in_offset, out_offset) for every plane, in parallel, and before() for each range of
   /// them.
   template <class Before, class Body>
   void for_each(const Before& before, const Body& body) const {
@@ -55,7 +55,7 @@ struct Planes {
   }
 };
 
-/// 2 x 2 windows side by side, each wholly inside: what a U-Net pools with.
+/// Adjacent 2 x 2 windows, each wholly inside: the pooling of a U-Net.
 bool is_two_by_two(const Window& w) {
   for (int axis = 0; axis < 2; ++axis) {
     if (w.kernel[axis] != 2 || w.stride[axis] != 2 || w.dilation[axis] != 1) return false;
@@ -337,7 +337,7 @@ class MaxPoolGradientKernel : public Kernel {
   bool two_by_two_;
 };
 
-/// Per output position of a plane, what its average divides by.
+/// Per output position of a plane, the divisor of its average.
 std::vector<float> divisors(const Window& window, bool count_include_pad) {
   std::vector<float> result;
   for (std::int64_t row = 0; row < window.out[0]; ++row) {

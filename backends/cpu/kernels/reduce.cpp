@@ -11,8 +11,8 @@
 namespace triptych::cpu {
 namespace {
 
-/// x as kept x reduced x inner, where each of the first two may be several axes apart and `inner`
-/// is what stays when the last axes are kept (else 1).
+/// x as kept x reduced x inner. Each of the first two may be several separate axes, and `inner` is
+/// the size of the last axes when they are preserved (otherwise 1).
 struct ReduceLayout {
   StridedIndex kept, reduced;
   std::int64_t inner = 1;
@@ -138,7 +138,7 @@ class ReduceKernel : public Kernel {
   bool mean_;
 };
 
-/// Compares as floats what is stored in fewer bits.
+/// Compares values stored in fewer bits as floats.
 template <class T>
 class ArgMaxKernel : public Kernel {
   using C = ComputeType<T>;

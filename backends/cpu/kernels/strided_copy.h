@@ -1,7 +1,7 @@
 // The one engine that moves elements: an N-dimensional copy between two strided views. Axes that
-// lie behind each other in both views are merged when it is prepared; what is left is cut into
-// tiles, which the threads share. A tile is copied by rows where rows are contiguous, and in cache
-// lines of both sides where the copy transposes.
+// lie behind each other in both views are merged when it is prepared. The rest is cut into tiles
+// for the threads. A tile is copied by rows where rows are contiguous, and in cache lines of both
+// sides where the copy transposes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,11 @@ namespace triptych::cpu {
 
 class StridedCopy {
  public:
-  /// Elements of `element_size` bytes (1, 2, 4 or 8); the views have equal shapes and `to` visits
-  /// no element twice.
+  /// Elements of `element_size` bytes (1, 2, 4 or 8). The views have equal shapes, and `to` visits
+  /// each element at most once.
   StridedCopy(const StridedView& from, const StridedView& to, std::size_t element_size);
 
-  /// y[to] = x[from]; x and y are the addresses of the views' element 0 and do not overlap.
+  /// y[to] = x[from]. x and y are the addresses of the views' element 0 and do not overlap.
   void run(const std::byte* x, std::byte* y) const;
 
  private:
@@ -59,7 +59,7 @@ class CopyKernel : public Kernel {
   StridedCopy copy_;
 };
 
-/// The kernel of an operator whose output is `view_of` its input. Takes strided operands.
+/// The kernel of an operator with `view_of` its input as output. Takes strided operands.
 template <class ViewOp>
 class ViewKernel : public CopyKernel {
  public:

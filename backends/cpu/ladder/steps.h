@@ -1,5 +1,5 @@
 // The steps of a ladder of matrix products, from three loops to threads, each one idea away from
-// the step before it; docs/explanation/cpu-ladder.md climbs it. The steps that are written here
+// the previous step. docs/hardware/cpu-ladder.md explains them. The steps that are written here
 // compute every element as one chain of fused multiply-adds in ascending k.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace triptych::cpu {
 
-/// c [m, n] = a [m, k] b [k, n]; all dense and in order of rows.
+/// c [m, n] = a [m, k] b [k, n]. All dense and in order of rows.
 struct PlainProduct {
   const float* a = nullptr;
   const float* b = nullptr;
@@ -21,7 +21,7 @@ struct PlainProduct {
 /// Three loops: row, column, k.
 void naive_product(const PlainProduct& product);
 
-/// A block of b stays in the first-level cache while all rows of a pass by; the innermost loop goes
+/// A block of b stays in the first-level cache while all rows of a pass by. The innermost loop goes
 /// along rows of b and c. One element at a time, as in naive_product.
 void blocked_product(const PlainProduct& product);
 

@@ -28,9 +28,9 @@ Caches Caches::of(const Device& device) {
   return {facts.cache_or(1, 32768), facts.cache_or(2, 1048576)};
 }
 
-// An element of c reads a row of a and a column of b, each element of which lies in a line of its
-// own. The lines of a column serve the next columns, too, while they all stay; b serves the next
-// row while all of it stays; c is read and written once.
+// An element of c reads a row of a and a column of b, with each element in a line of its own. The
+// lines of a column serve the next columns, too, while they all stay. b serves the next row while
+// all of it stays. c is read and written once.
 std::vector<LevelTraffic> naive_traffic(const ProductSizes& s, const Caches& caches) {
   return levels((8 * s.k + 4) * s.m * s.n, caches, [&](double capacity) {
     const double row = 4 * s.k, column = kLine * s.k, b = 4 * s.k * s.n;
@@ -41,9 +41,9 @@ std::vector<LevelTraffic> naive_traffic(const ProductSizes& s, const Caches& cac
   });
 }
 
-// A multiply-add loads an element of b and one of c and stores the latter; an element of a serves a
+// A multiply-add loads an element of b and one of c and stores the latter. An element of a serves a
 // row of the block. Blocks follow each other down b, then along it: a block of b is used up at
-// once; a is read again for every column of blocks, c's slab for every block of the column.
+// once. A is read again for every column of blocks, c's slab for every block of the column.
 std::vector<LevelTraffic> blocked_traffic(const ProductSizes& s, const Caches& caches) {
   constexpr double columns = kScalarColumns, depth = kScalarDepth;
   const double registers = s.m * s.n * s.k * (12 + 4 / columns);
@@ -54,7 +54,7 @@ std::vector<LevelTraffic> blocked_traffic(const ProductSizes& s, const Caches& c
   });
 }
 
-// A step of k loads a row of the tile from b and a column of it from a; c is read and written once
+// A step of k loads a row of the tile from b and a column of it from a. c is read and written once
 // for each block of k. Each thread reads all of b.
 std::vector<LevelTraffic> vectorised_traffic(const ProductSizes& all, const Caches& caches,
                                              int threads) {

@@ -1,6 +1,6 @@
 // A model of the bytes that the ladder's steps move at each level of the memory: caches that hold
-// the most recent lines, wherever these lie. What it leaves out are conflicts: rows a power of two
-// apart compete for the same places of a real cache.
+// the most recent lines, wherever these lie. It leaves out conflicts: rows a power of two apart
+// compete for the same places of a real cache.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ struct ProductSizes {
   double m = 0, n = 0, k = 0;
 };
 
-/// "L1": what instructions load and store; "L2": what L1 takes from and gives back to what lies
-/// below it; "memory": the same of L2, whether there is a third level or not.
+/// "L1": loads and stores of instructions. "L2": traffic between L1 and the level below it.
+/// "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> naive_traffic(const ProductSizes& sizes, const Caches& caches);
 std::vector<LevelTraffic> blocked_traffic(const ProductSizes& sizes, const Caches& caches);
 /// Traffic of all `threads` together, each with caches of its own.

@@ -62,7 +62,8 @@ class Columns {
   LaneRange<Floats> left_, right_;
 };
 
-/// One tile of c: R... rows from `row` on, two vectors of columns from `column` on; k from `depth`.
+/// One tile of c: R... rows from `row` on, two vectors of columns from `column` on, and k from
+/// `depth`.
 template <bool kFull, std::size_t... R>
 HWY_INLINE void multiply(const PlainProduct& p, std::int64_t row, std::int64_t column, Range depth,
                          std::index_sequence<R...>) {

@@ -22,7 +22,8 @@ void pack_quads(const std::array<const std::int8_t*, 4>& rows, std::int64_t stri
 /// Single bfloat16: to[i] is from[i * stride]. True when all are finite.
 bool pack_halves(const float* from, std::int64_t stride, std::int64_t count, std::uint16_t* to);
 
-/// How a row of `width` elements lies in one of `pitch` elements, of which `pad` stand before it.
+/// The layout of a row of `width` elements in one of `pitch` elements, after `pad` elements of
+/// padding.
 struct PaddedRow {
   std::int64_t width = 0;
   std::int64_t pad = 0;  ///< may be negative: elements that are left out

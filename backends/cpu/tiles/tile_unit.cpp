@@ -20,8 +20,8 @@
 namespace triptych::cpu {
 namespace {
 
-/// `rounded` is `exact` as a float. The unit flushes what is subnormal before it is rounded to the
-/// grid of subnormals.
+/// `rounded` is `exact` as a float. The unit flushes subnormal values before it rounds to the grid
+/// of subnormals.
 float flushed(float rounded, double exact) {
   const bool tiny = std::abs(exact) < 0x1p-126 - 0x1p-151;
   return tiny ? std::copysign(0.0F, rounded) : rounded;
@@ -136,7 +136,7 @@ constexpr auto kConfigs = [] {
   _tile_loadconfig(&kConfigs[static_cast<std::size_t>(depth)]);
 }
 
-/// Makes the compiler finish all stores: it does not see what loads of tiles read.
+/// Makes the compiler finish all stores, because it does not see the reads of tile loads.
 void finish_stores() { __asm__ volatile("" ::: "memory"); }
 
 [[gnu::target("amx-tile")]] void release() { _tile_release(); }

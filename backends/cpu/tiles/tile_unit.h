@@ -1,8 +1,8 @@
 // Products on the tile unit of a processor (Intel AMX), and a stand-in with the same bits for
 // processors without one. A tile holds 16 rows of 64 bytes: words of two bfloat16 or four int8, or
-// float32 or int32 sums. The unit computes as Intel's manual defines TDPBF16PS and TDPBSSD. Of
-// bfloat16, the even and the odd elements of a step are two chains of fused multiply-adds, whose
-// sum is added to the result; subnormal operands and results count as 0. Sums of int8 wrap.
+// float32 or int32 sums. The unit computes as Intel's manual defines TDPBF16PS and TDPBSSD. For
+// bfloat16, the even and the odd elements of a step are two chains of fused multiply-adds. Their
+// sum is added to the result. Subnormal operands and results count as 0. Sums of int8 wrap.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,8 +27,8 @@ inline constexpr std::int64_t kTileBlock = kMostTileBlocks * kTileRows;
 static_assert(kTileRows == kTileColumns);
 inline constexpr std::int64_t kTileWordBytes = sizeof(TileWord);
 
-/// Empty when this process can use a tile unit for both kinds of numbers, else why not. Asked once;
-/// asks the system for the permission.
+/// Empty when this process can use a tile unit for both kinds of numbers, else why not. Checked
+/// once. Requests the system's permission.
 const std::string& tile_unit_missing();
 
 /// One factor of a product: words in up to two blocks of 16 rows (a) or columns (b), at any
@@ -46,7 +46,7 @@ struct TileProduct {
   void* sums = nullptr;          ///< float32 or int32
   std::int64_t sums_stride = 0;  ///< elements from one row to the next
   std::int64_t row_blocks = 1, column_blocks = 1;
-  bool accumulate = false;  ///< adds to what the sums are
+  bool accumulate = false;  ///< adds to the existing sums
 };
 
 /// The tile unit of this thread, from which no other TileUnit may be used while it lives.

@@ -18,7 +18,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-/// Elements 0, kStep, 2 kStep, ... of what `load` reads from element 0 on and from where that ends.
+/// Elements 0, kStep, 2 kStep, ... of the data that `load` reads from element 0 on and from its end
+/// on.
 template <std::int64_t kStep, class Load>
 HWY_INLINE hn::Vec<Floats> every(const Load& load) {
   const auto low = load(0);

@@ -1,4 +1,5 @@
-// Rows copied from plane to plane: few elements each, so that it matters what becomes of the last.
+// Rows copied from plane to plane: few elements each, so that the treatment of the last ones
+// matters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -14,10 +14,10 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Taps = std::span<const std::int64_t>;
 
-// Chains that hide the latency of an addition, with what the smallest vectors need for a block.
+// Enough chains to hide the latency of an addition, with the smallest vectors of a block.
 constexpr std::int64_t kVectors = 4;
 
-/// y = step(t, what tap t meets, y) for each tap t, y starting at begin(p).
+/// y = step(t, operand of tap t, y) for each tap t, with y starting at begin(p).
 template <class D, class Begin, class Step>
 HWY_INLINE void chains(D d, const hn::TFromD<D>* plane, Taps taps, std::int64_t outputs,
                        const Begin& begin, const Step& step, hn::TFromD<D>* y) {

@@ -1,5 +1,5 @@
-// Chains over the taps of a window, in their order, for many outputs side by side: what one tap
-// meets at output p is plane[tap + p].
+// Chains over the taps of a window, in their order, for many adjacent outputs: the operand of a tap
+// at output p is plane[tap + p].
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
 // A plane of an image as a window reads it: padded, and cut into the sub-planes of every stride-th
-// row and column, so that what one tap meets at successive outputs lies side by side. A sum or a
+// row and column, so that the operands of one tap at successive outputs are adjacent. A sum or a
 // maximum over a window is then one chain per output, all outputs of a plane in one loop
 // (tap_chains.h).
 // SPDX-License-Identifier: Apache-2.0
@@ -26,22 +26,22 @@ class WindowPlane {
  public:
   explicit WindowPlane(const Window& window);
 
-  /// False for windows whose planes would be several times as large as the image's.
+  /// False for windows with planes several times as large as the image's.
   static bool pays(const Window& window);
 
   const Window& window() const { return w_; }
-  /// Elements of a plane that is laid out, with what chains read beyond its end.
+  /// Elements of a plane in this layout, with those that chains read beyond its end.
   std::int64_t elements() const {
     return static_cast<std::int64_t>(phases_.size()) * rows_ * pitch_ + kChainBlock;
   }
-  /// Outputs of a chain: rows of pitch() elements, of which the first window().out[1] count, and
-  /// what rounds them up to whole blocks.
+  /// Outputs of a chain: rows of pitch() elements. The first window().out[1] of each count, and the
+  /// rest rounds them up to whole blocks.
   std::int64_t outputs() const;
   std::int64_t pitch() const { return pitch_; }
   /// Where each tap, row-major, meets output 0, from the start of the laid-out plane.
   std::span<const std::int64_t> taps() const { return taps_; }
 
-  /// Writes `padding` wherever a plane has no element; what lay_out leaves as it is.
+  /// Writes `padding` wherever a plane has no element. The parts that lay_out does not change.
   template <class T>
   void pad(T padding, T* to) const {
     std::fill_n(to, elements(), padding);
@@ -102,8 +102,8 @@ class WindowPlane {
   struct Span {
     std::int64_t begin, end;
   };
-  /// Every stride-th row and column, of which element (0, 0) is at (row, column) of the plane;
-  /// `rows` and `columns` are those within it.
+  /// Every stride-th row and column, with element (0, 0) at (row, column) of the plane. `rows` and
+  /// `columns` are those within it.
   struct Phase {
     std::int64_t row, column;
     Span rows, columns;
@@ -125,7 +125,7 @@ class WindowPlane {
     }
   }
 
-  /// The elements of an axis within the plane, of `count` ones of which the first is at `first`.
+  /// The elements of an axis within the plane, `count` of them beginning at `first`.
   Span within(int axis, std::int64_t first, std::int64_t count) const;
   std::int64_t phase_of(std::int64_t row, std::int64_t column);
   /// The first tap along `axis` that is no padding at this output.

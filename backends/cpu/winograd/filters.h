@@ -7,7 +7,7 @@
 
 namespace triptych::cpu {
 
-/// The weights; tap t of the filter from input channel c to output channel o lies at data + o *
+/// The weights. Tap t of the filter from input channel c to output channel o lies at data + o *
 /// out_stride + c * in_stride + t. One of the strides is 9.
 struct WinogradWeights {
   const float* data = nullptr;
@@ -22,7 +22,7 @@ struct WinogradWeights {
 void transform_filter_tile(int tile, const WinogradWeights& weights, Range rows, Range channels,
                            float* u, std::int64_t point_stride);
 
-/// Fetches part `part` of `parts` of what transform_filter_tile reads.
+/// Prefetches part `part` of `parts` of the data that transform_filter_tile reads.
 void prefetch_filter_tile(const WinogradWeights& weights, Range rows, Range channels, int part,
                           int parts);
 

@@ -1,7 +1,7 @@
 // The matrices of winograd.h along one axis, as functions from arrays of vectors to arrays of
 // vectors. From the interpolation points p: column j of A^T holds the powers of p_j, row j of G the
 // same over the product of its distances to the other points, row j of B^T the coefficients of the
-// polynomial whose roots those are; the last ones belong to infinity. Included once for each
+// polynomial that has those as roots. The last ones belong to infinity. Included once for each
 // instruction set, as Highway's own headers of this kind.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TRIPTYCH_WINOGRAD_INL_H) == defined(HWY_TARGET_TOGGLE)

@@ -95,8 +95,8 @@ HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D> v, float last) {
 }
 #endif
 
-/// Fetches what the next plane's patches read and this row's have not read before, from column x
-/// on.
+/// Prefetches the data that the next plane's patches read and this row's have not read before, from
+/// column x on.
 template <int kTile>
 HWY_INLINE void prefetch_rows(const WinogradPatches& p, std::int64_t x, std::int64_t columns) {
   constexpr std::int64_t line = 16;

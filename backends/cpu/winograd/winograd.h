@@ -3,7 +3,7 @@
 // point by point and summed over channels (Lavin and Gray, "Fast algorithms for convolutional
 // neural networks", 2016). Interpolation points are 0, +-3/4, +-3/2 and infinity for t = 4, which
 // errs less than the usual 0, +-1, +-2, and 0, +-1 and infinity for t = 2 (docs/decisions/0021).
-// The factors are matrices, one for each point; their columns are tiles.
+// The factors are matrices, one for each point. Their columns are tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,9 +35,9 @@ std::int64_t winograd_point_stride(std::int64_t floats);
 /// One channel of one row of tiles on its way into the transformed domain.
 struct WinogradPatches {
   const float* plane = nullptr;
-  const float* next_plane = nullptr;  ///< whose rows are wanted next, or nullptr
+  const float* next_plane = nullptr;  ///< rows to prefetch next, or nullptr
   std::int64_t in[2] = {1, 1};
-  std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner; may be negative
+  std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner, may be negative
   /// Point p of column q goes to v + p * point_stride + q / panel * panel_stride + q % panel, for q
   /// from `column` on.
   float* v = nullptr;
@@ -47,7 +47,7 @@ struct WinogradPatches {
   std::int64_t column = 0;
 };
 
-/// v = B^T x B for every patch of the row; beyond the plane x is 0.
+/// v = B^T x B for every patch of the row. Beyond the plane x is 0.
 void transform_patches(const WinogradGrid& grid, const WinogradPatches& patches);
 
 /// One channel of one row of tiles on its way back.
@@ -62,7 +62,7 @@ struct WinogradOutputs {
   bool large = false;  ///< all of the output is too large for the caches: write past them
 };
 
-/// y = A^T m A, plus bias, cut off below 0 where asked; what lies beyond the plane is dropped.
+/// y = A^T m A, plus bias, cut off below 0 where asked. Results beyond the plane are dropped.
 void transform_outputs(const WinogradGrid& grid, const WinogradOutputs& outputs);
 
 /// `count` filters side by side: tap t of filter i at taps + t * count + i. Point p of filter i
@@ -79,8 +79,8 @@ struct WinogradFilters {
 void transform_filters(int tile, const WinogradFilters& filters);
 
 // The gradient of the weights, dw = G^T [sum over tiles of (A dy A^T) * (B^T x B)] G, sums over
-// tiles; its matrices have channels as rows and columns, and what follows works on as many channels
-// side by side as a vector has lanes.
+// tiles. Its matrices have channels as rows and columns, and the next steps process as many
+// adjacent channels as a vector has lanes.
 
 /// Channels that are transformed at once.
 std::int64_t winograd_lanes();
@@ -96,13 +96,13 @@ struct WinogradChannels {
   std::int64_t tile_stride = 0;
 };
 
-/// B^T x B of patches; `lines` has patch() rows.
+/// B^T x B of patches. `lines` has patch() rows.
 void transform_patch_channels(int tile, const WinogradChannels& channels);
 
-/// A dy A^T of tiles; `lines` has `tile` rows.
+/// A dy A^T of tiles. `lines` has `tile` rows.
 void transform_gradient_channels(int tile, const WinogradChannels& channels);
 
-/// G^T s G for the lanes from sums + p * point_stride on; tap t goes to the lanes from taps + t *
+/// G^T s G for the lanes from sums + p * point_stride on. Tap t goes to the lanes from taps + t *
 /// lanes on.
 void transform_sums(int tile, const float* sums, std::int64_t point_stride, float* taps);
 

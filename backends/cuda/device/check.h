@@ -10,8 +10,8 @@
 
 namespace triptych::cuda::gpu {
 
-/// Throws DeviceError with what was being done and the runtime's words for it, which the runtime
-/// then forgets: else the next launch would report it as its own.
+/// Throws DeviceError with the action and the runtime's error text. The runtime then forgets the
+/// error, because otherwise the next launch would report it.
 inline void check(cudaError_t status, const char* doing) {
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());

@@ -70,7 +70,7 @@ int compute_capability(int index) {
 }
 
 std::vector<KernelEntry> kernels_for(int capability) {
-  // The libraries' after our own: without a measurement, what was tested runs.
+  // The libraries' after our own: without a measurement, the tested kernel runs.
   const auto own = kernel_table(capability);
   std::vector<KernelEntry> entries(own.begin(), own.end());
 #if defined(TRIPTYCH_WITH_CUBLASLT)
@@ -265,7 +265,7 @@ struct PeakPerCycle {
 constexpr PeakPerCycle kPeaks[] = {{7, 5, 128, 0},    {8, 0, 128, 2048}, {8, 6, 256, 1024},
                                    {8, 9, 256, 1024}, {9, 0, 256, 4096}, {10, 0, 256, 8192}};
 
-/// Peaks that the clocks promise (modelled), for rooflines; nothing for a GPU that the table does
+/// Peaks that the clocks promise (modelled), for rooflines. Nothing for a GPU that the table does
 /// not have.
 void add_peaks(DeviceInfo& info, const cudaDeviceProp& properties, int index) {
   int clock_khz = 0, memory_khz = 0;

@@ -1,5 +1,5 @@
 // A real GPU: one context, one stream, its memory. The launches of a plan segment run as they are
-// when it is submitted first, since libraries load their kernels then; they are recorded as a CUDA
+// when it is submitted first, since libraries load their kernels then. They are recorded as a CUDA
 // graph the second time, and replayed from then on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,7 +37,7 @@ class Staging {
 
 class GpuDevice : public Device {
  public:
-  /// Options: index; "graph": "on" (default) or "off". Throws DeviceError when there is no such
+  /// Options: index, and "graph": "on" (default) or "off". Throws DeviceError when there is no such
   /// GPU.
   explicit GpuDevice(const DeviceOptions& options);
   ~GpuDevice() override;
@@ -54,7 +54,7 @@ class GpuDevice : public Device {
   std::map<std::string, double> counters() const override;
   bool chooses_by_measurement() const override { return true; }
 
-  /// Memory that kernels may keep for later; may be empty.
+  /// Persistent memory of kernels, may be empty.
   const std::shared_ptr<TextCache>& cache() const { return cache_; }
   /// The one T(GpuDevice&) that all kernels on this device share, a library's handle for example.
   template <class T>
@@ -84,7 +84,7 @@ class GpuDevice : public Device {
   double uploaded_ = 0, downloaded_ = 0;  ///< bytes
 };
 
-/// GPUs that the driver knows; the reason when it cannot tell.
+/// GPUs that the driver knows. The reason when it cannot tell.
 struct GpuCount {
   int count = 0;
   std::string reason;
@@ -94,7 +94,7 @@ GpuCount count_gpus();
 /// Name, compute capability, memories and clocks of a GPU that is there.
 DeviceInfo describe_gpu(int index);
 
-/// Why the kernels of this build cannot run on it; empty when they can.
+/// Why the kernels of this build cannot run on it. Empty when they can.
 std::string architecture_problem(int index);
 
 }  // namespace triptych::cuda::gpu

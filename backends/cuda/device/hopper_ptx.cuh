@@ -1,4 +1,4 @@
-// kernels/hopper.cuh in PTX for sm_90a. In code for other architectures these trap; the kernels
+// kernels/hopper.cuh in PTX for sm_90a. In code for other architectures these trap. The kernels
 // that use them refuse GPUs of other architectures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -109,8 +109,8 @@ __device__ std::uint64_t descriptor(Swizzled<kRows>& tile, int row) {
 }
 
 /// Ties the sums to this place of the code: to the compiler a product writes them when it is
-/// started, and nothing else would keep it from moving what sets them behind a fence, or what reads
-/// them before a wait.
+/// started. Nothing else would stop it from moving earlier writes behind a fence, or reads before a
+/// wait.
 template <int kCount>
 __device__ void hold(WarpgroupSums (&sums)[kCount]) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// Launching kernels on a real GPU; what emulation/grid.h is to the emulated one.
+// Launching kernels on a real GPU. The counterpart of emulation/grid.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,8 +38,8 @@ cudaError_t probe_kernel(cudaFuncAttributes& attributes);
 /// Shared memory that every kernel may have without asking.
 inline constexpr std::size_t kPlainSharedBytes = 48 * 1024;
 
-/// Runs kernel(arguments...) for every thread of the shape, after what was launched on the stream
-/// before. Throws DeviceError naming the kernel.
+/// Runs kernel(arguments...) for every thread of the shape, after earlier launches on the stream.
+/// Throws DeviceError naming the kernel.
 template <class... Parameters, class... Arguments>
 void launch(Stream* stream, const char* name, const LaunchShape& shape,
             void (*kernel)(Parameters...), const Arguments&... arguments) {

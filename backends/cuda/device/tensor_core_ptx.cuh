@@ -1,5 +1,5 @@
 // kernels/tensor_core.cuh in PTX, for compute capability 8.0 and up. Older GPUs have no bfloat16
-// there: the kernels that include this refuse them, and trap should one start all the same.
+// there: the kernels that include this refuse them, and trap if one starts anyway.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,7 +60,7 @@ __device__ void load_matrices_transposed(Swizzled<kRows>& from, int row, int pie
 
 class CopyQueue {
  public:
-  /// The piece at element `index` of `source`; zeros, and nothing read, where not `inside`.
+  /// The piece at element `index` of `source`. Zeros, and nothing read, where not `inside`.
   template <int kRows>
   __device__ void copy(Swizzled<kRows>& to, int row, int piece, Global<const BFloat16> source,
                        std::int64_t index, bool inside) {

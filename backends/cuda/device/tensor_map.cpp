@@ -1,5 +1,5 @@
-// Matrices as Hopper's copy engine takes them. The driver encodes them; it is asked for by name, so
-// that this library loads where there is no driver.
+// Matrices as Hopper's copy engine takes them. The driver encodes them. It is looked up by name, so
+// that this library loads without a driver.
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda.h>
 #include <cuda_runtime.h>

@@ -107,7 +107,7 @@ void AccessOrder::relaxed_access(unsigned thread, std::uintptr_t address, bool r
   const auto found = messages_.find(address);
   if (reads && found != messages_.end()) join(mine.pending, found->second);
   if (!writes) return;
-  // A write without a read ends what others have left there.
+  // A write without a read ends the marks that others have left there.
   if (!reads && found != messages_.end()) found->second.clear();
   if (!mine.released.empty()) join(messages_[address], mine.released);
 }
@@ -128,7 +128,7 @@ AccessOrder::Entry AccessOrder::now(unsigned thread, unsigned line, const Manner
           .writes = manner.writes ? 1U : 0U};
 }
 
-/// True when all of the earlier accesses come before what the thread does now.
+/// True when all of the earlier accesses come before the thread's present action.
 bool AccessOrder::is_ordered(const Entry& earlier, unsigned thread) const {
   for (auto rest = earlier.lanes; rest != 0; rest &= rest - 1) {
     const auto other = earlier.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest));
@@ -145,7 +145,7 @@ const AccessOrder::Entry* AccessOrder::access(Cell& cell, unsigned thread, const
     cell.entries = {now, Entry{}};
     return nullptr;
   }
-  // Most accesses are reads of what nobody writes, by one warp after the other.
+  // Most accesses are reads of read-only data by one warp after the other.
   if (cell.written == 0 && now.writes == 0 && same_kind(cell.entries[0], now)) {
     cell.entries[0].lanes |= now.lanes;
     cell.entries[0].line = now.line;

@@ -18,7 +18,7 @@ namespace triptych::cuda::emulation {
 
 class AccessOrder {
  public:
-  /// Accesses of one kind by lanes of one warp; of those in one cell, the last ones.
+  /// Accesses of one kind by lanes of one warp. In each cell the last ones count.
   struct Entry {
     std::uint32_t lanes = 0;  ///< 0: none
     std::uint32_t time = 0;   ///< of each of the lanes
@@ -39,11 +39,11 @@ class AccessOrder {
   void barrier_passed();
   void warp_synchronised(unsigned warp, std::uint32_t mask);
   void fence(unsigned thread);
-  /// A relaxed access: with fences around, others learn by it what the thread has done.
+  /// A relaxed access: with fences around it, others learn about the thread's earlier actions.
   void relaxed_access(unsigned thread, std::uintptr_t address, bool reads, bool writes);
 
   Entry now(unsigned thread, unsigned line, const Manner& manner) const;
-  /// Notes an access. Returns the earlier one that it races with; nullptr: none.
+  /// Notes an access. Returns the earlier one that it races with, or nullptr.
   const Entry* access(Cell& cell, unsigned thread, const Entry& now);
   /// A cell with the same history.
   Cell copy(const Cell& cell);
@@ -52,12 +52,12 @@ class AccessOrder {
                        const std::string& place) const;
 
  private:
-  using Clock = std::vector<std::uint32_t>;  ///< by thread: its time; empty: all 0
+  using Clock = std::vector<std::uint32_t>;  ///< by thread: its time. Empty: all 0
   /// The effect of fences on a thread.
   struct Fenced {
     Clock known;     ///< accesses of other threads that come before its next
     Clock pending;   ///< which do after its next fence
-    Clock released;  ///< that whoever reads its next relaxed write may learn of; empty: none
+    Clock released;  ///< that whoever reads its next relaxed write may learn of. Empty: none
   };
 
   std::uint32_t known(unsigned thread, unsigned other) const;
@@ -71,7 +71,7 @@ class AccessOrder {
   /// By thread and lane of its warp: the time up to which that lane's accesses come before its own.
   std::vector<std::array<std::uint32_t, 32>> known_lanes_;
   std::vector<std::vector<Entry>> more_;
-  std::vector<Fenced> fenced_;  ///< by thread; empty: none has fenced
+  std::vector<Fenced> fenced_;  ///< by thread. Empty: none has fenced
   std::unordered_map<std::uintptr_t, Clock> messages_;
 };
 

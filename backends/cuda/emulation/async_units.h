@@ -1,7 +1,8 @@
-// Units that work beside the threads of an emulated block of Hopper: barriers with phases, the copy
-// engine, and the products of warpgroups. Nothing of it happens when it is asked for. A box is
-// poison from then on, and lands when a thread waits for its phase; sums are poison from the start
-// of a product to the wait that covers it. What a GPU would leave undefined is a fault.
+// Units that work independently of the threads of an emulated block of Hopper: barriers with
+// phases, the copy engine, and the products of warpgroups. Nothing happens at the time of the
+// request. A box is poison from then on, and lands when a thread waits for its phase. Sums are
+// poison from the start of a product to the wait that covers it. Behaviour that a GPU leaves
+// undefined is a fault.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,7 +35,7 @@ struct TensorMap {
   const BFloat16* row(const int (&at)[3], int r) const;
 };
 
-/// Throws DeviceError for what cuTensorMapEncodeTiled refuses.
+/// Throws DeviceError for arguments that cuTensorMapEncodeTiled refuses.
 TensorMap encode_tensor_map(const BFloat16* data, const std::int64_t (&sizes)[4],
                             const int (&box)[4]);
 
@@ -44,7 +45,7 @@ struct BoxCopy {
   int at[4];
   std::byte* to;  ///< its first row
   int bytes() const { return from.rows() * kTileRowBytes; }
-  /// Calls work(elements, count) for what of each row lies inside of the tensor.
+  /// Calls work(elements, count) for the part of each row inside of the tensor.
   template <class Work>
   void for_each_row(const Work& work) const {
     const auto begin = std::max<std::int64_t>(at[0], 0);
@@ -81,7 +82,7 @@ class AsyncUnits {
   void arrive(std::uint64_t& word, const Location& where);
   void come(std::uint64_t& word, int bytes, const Location& where);
   void wait(std::uint64_t& word, unsigned parity, const Location& where);
-  /// Description of what the thread waits for, when nobody brings it.
+  /// Description of the event that the thread waits for, when nothing can cause it.
   std::string awaited_by(unsigned thread) const;
 
   void copy(const BoxCopy& copy, std::uint64_t& word, const Location& where);

@@ -20,7 +20,7 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
 
-/// Times that a thread may read the same place with nothing between; it lets others go on after
+/// Times that a thread may read the same place with nothing between. It lets others go on after
 /// every kPatience of them.
 constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
 
@@ -175,7 +175,7 @@ void Block::hand_over() {
   next.resume(self);
 }
 
-/// The order in which threads start.
+/// The start order of threads.
 void Block::shuffle_threads() {
   order_.clear();
   if (schedule_.seed == 0) return;
@@ -194,7 +194,7 @@ unsigned Block::draw(unsigned limit) {
   return static_cast<unsigned>((word ^ word >> 31) % limit);
 }
 
-/// Any that is ready, or that was not started; none where nobody can go on.
+/// Any that is ready, or that was not started. None where nobody can go on.
 Fiber* Block::random_fiber() {
   const auto choices = ready_ + (unstarted_ < count_ ? 1 : 0);
   if (choices == 0) return nullptr;
@@ -208,7 +208,7 @@ Fiber* Block::random_fiber() {
   }
 }
 
-/// Who goes on: a lane of this warp, then a thread that was not started, then any other.
+/// The next to run: a lane of this warp, then a thread that has not started, then any other.
 Fiber& Block::next_fiber() {
   if (fault_ != nullptr || ended_ == count_) return home_;
   if (std::exchange(others_first_, false)) {
@@ -238,7 +238,7 @@ Fiber& Block::next_fiber() {
   return home_;
 }
 
-/// In the order of their numbers, from the running one on; lanes of its own warp first.
+/// In the order of their numbers, from the running one on. Lanes of its own warp first.
 unsigned Block::next_ready() const {
   const auto first = states_.begin() + thread_ / kWarp * kWarp;
   const auto last = states_.begin() + std::min(count_, (thread_ / kWarp + 1) * kWarp);
@@ -299,7 +299,7 @@ void Block::take_turn(const Location& where) {
   suspend(State::Ready, where);
 }
 
-/// Perhaps another thread writes what this one is reading again and again.
+/// Perhaps another thread writes the value that this one polls.
 void Block::read_again(const Location& where) {
   if (threads_[thread_].repeats >= kMostRepeats) {
     fail(FaultKind::Endless, where,

@@ -1,5 +1,5 @@
 // One block of threads, run by one thread of the processor. Every CUDA thread is a fiber when it
-// has to wait for others; those that never do share one. Threads run in ascending order, each until
+// has to wait for others. Those that never do share one. Threads run in ascending order, each until
 // it waits or ends, or in an order drawn from a seed: a run is the same every time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capa
 
 class AsyncUnits;
 
-/// True while the calling thread of the processor runs code of a kernel whose pieces are followed
+/// True while the calling thread of the processor runs code of a kernel with recorded pieces
 /// (kernel_pieces.cpp).
 extern constinit thread_local bool runs_kernel;
 
@@ -41,7 +41,7 @@ class OutsideKernel {
   bool before_;
 };
 
-/// Reports of what the threads of a block do (counters.h); each call names the thread by
+/// Reports of the actions of a block's threads (counters.h). Each call names the thread by
 /// threadIdx and its number in the block.
 class BlockObserver {
  public:
@@ -74,7 +74,7 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   /// Runs `body` once for each thread of the block `index`. Throws KernelFault when the threads
-  /// cannot all end; what they wrote until then stays written.
+  /// cannot all end. Their earlier writes stay.
   void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
   /// Sets the schedule of the runs from now on.
@@ -86,9 +86,9 @@ class Block {
   unsigned thread() const { return thread_; }
   unsigned lane() const { return thread_ % kWarp; }
   std::span<std::byte> shared() const { return shared_; }
-  /// Has the shared memory of this run lie there: a kernel of a library of its own brings it along.
+  /// Places the shared memory of this run there: a kernel of a library brings its own.
   void lay_shared(std::span<std::byte> at) { shared_ = at; }
-  /// Has messages name addresses of this run by what this says of them, where it is not empty.
+  /// Messages describe an address of this run by the result of `by`, unless that is empty.
   void describe_by(std::string (*by)(std::uintptr_t address)) { describe_ = by; }
   std::string describe(std::uintptr_t address, const std::string& otherwise) const;
   /// Stack of the thread that runs now.
@@ -96,7 +96,7 @@ class Block {
   const char* kernel() const { return kernel_; }
   /// The sum over all runs.
   const SkippedThreads& skipped() const { return skipped_; }
-  /// Units that work beside its threads (async_units.h).
+  /// Units independent of its threads (async_units.h).
   AsyncUnits& units();
   /// Where the running thread was last seen.
   const Location& last_place() const { return threads_[thread_].where; }
@@ -109,23 +109,23 @@ class Block {
   /// read the same place again lets others go on, and fails as endless when that does not help.
   void step(const Location& where, std::uintptr_t read = 0);
 
-  /// The running thread goes on to another part of its kernel, which reads nothing.
+  /// The running thread continues with another part of its kernel, which reads nothing.
   void pass(const Location& where);
 
-  /// Waits until some thread calls signal(); what for, the caller looks at itself.
+  /// Waits until some thread calls signal(). The caller itself checks the condition.
   void wait_for_signal(const Location& where);
   void signal();
 
-  /// Ends the kernel with a fault of this thread; does not return. Its stack is left as it is, so
-  /// nothing on it may own memory: the words are taken.
+  /// Ends the kernel with a fault of this thread. Does not return. It leaves its stack without
+  /// unwinding, so nothing on it may own memory: it copies the words.
   [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
-  /// of a fault that may follow from it; a race found until then explains it and comes first.
+  /// of a fault that may follow from it. A race found until then explains it and comes first.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
 
  private:
   enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, AtSignal, Ended };
-  /// Lanes of one warp that exchange values; it is kept until each of them has gone on.
+  /// Lanes of one warp that exchange values. It is preserved until each of them has continued.
   struct Meeting {
     unsigned warp = 0;
     std::uint32_t mask = 0, arrived = 0;
@@ -136,7 +136,7 @@ class Block {
   struct Thread {
     Fiber* fiber = nullptr;
     Meeting* meeting = nullptr;  ///< its last
-    Location where;              ///< of what it waits for, or did last
+    Location where;              ///< the awaited event, or the last one
     std::uint64_t steps = 0;
     std::uintptr_t last_read = 0;
     unsigned repeats = 0;  ///< of that
@@ -144,7 +144,7 @@ class Block {
 
   void work();
   void run_threads();
-  /// Counts a step; true when it is the others' turn.
+  /// Counts a step. True when it is the others' turn.
   bool tick(const Location& where);
   void read_again(const Location& where);
   void let_others_go_on(const Location& where);
@@ -181,13 +181,13 @@ class Block {
   unsigned thread_ = 0;
   Schedule schedule_;
   std::uint64_t random_ = 0;
-  bool others_first_ = false;  ///< the running thread waits for what any other may do
+  bool others_first_ = false;  ///< the running thread waits for an action of any other
   bool warp_first_ = false;    ///< it lets the other lanes of its warp go on
   SkippedThreads skipped_;
   std::unique_ptr<AsyncUnits> units_;
   bool uses_units_ = false;
 
-  std::vector<unsigned> order_;  ///< in which threads start; empty: ascending
+  std::vector<unsigned> order_;  ///< the start order of threads. Empty: ascending
   std::vector<State> states_;
   std::vector<Thread> threads_;
   std::vector<Meeting*> gathering_, free_meetings_;

@@ -1,5 +1,5 @@
 // The arrays of kernels/memory.h when every access is counted and checked. An index brings along
-// its place in the source; what it leads to is read and written through a Reference.
+// its place in the source. Memory behind it is read and written through a Reference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr unsigned kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
 
-/// Passes for the lanes of `mask`: the most words that one bank has to give, each once to all lanes
-/// that ask for it, but for each atomic operation anew.
+/// Passes for the lanes of `mask`: the most words that one bank must deliver, each once for all
+/// lanes that ask for it, but once more for each atomic operation.
 unsigned bank_passes(const Request& request, std::uint32_t mask, bool atomic) {
   std::array<std::uint64_t, 32 * 4> words;
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// How one request of a warp is counted; the sums are core/runtime/kernel_counters.h.
+// How one request of a warp is counted. The sums are core/runtime/kernel_counters.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -9,7 +9,7 @@ namespace triptych::cuda::emulation {
 namespace {
 
 constexpr std::string_view kOption = "emulation";
-constexpr int kCapability = 90;  ///< of what it emulates
+constexpr int kCapability = 90;  ///< of the emulated device
 
 constexpr std::string_view kLessons = "lessons";
 

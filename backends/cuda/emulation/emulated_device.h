@@ -20,7 +20,7 @@ class EmulatedDevice : public HostDevice {
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
   /// Choices that a GPU leaves open, for the launches from now on: the bits do not depend on them.
   void follow(const Schedule& schedule) { stream_.follow(schedule); }
-  /// Tells `watcher`, until it is told of another one, of every request; not in plain mode.
+  /// Reports every request to `watcher`, until another one replaces it. Not in plain mode.
   void tell(RequestWatcher* watcher) { stream_.tell(watcher); }
 
  protected:

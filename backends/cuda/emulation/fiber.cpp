@@ -21,13 +21,14 @@ namespace context = boost::context::detail;
 
 namespace {
 
-/// Whoever made the last switch of this thread; it is told where it was left.
+/// Whoever made the last switch of this thread. The caller informs the sanitizer which fiber it
+/// left.
 thread_local Fiber* left = nullptr;
 thread_local Fiber* entered = nullptr;
 
 #if defined(__SANITIZE_THREAD__)
 /// All fibers of a thread of the processor are one thread for ThreadSanitizer, which takes a
-/// megabyte for each and has some thousands; only one of them runs at a time. It counts calls and
+/// megabyte for each and has some thousands. Only one of them runs at a time. It counts calls and
 /// returns, so that those who never return (~Fiber) need another one after them.
 thread_local void* observed = nullptr;
 
@@ -36,7 +37,7 @@ void end_observed() {
   observed = nullptr;
 }
 
-/// Fibers of a thread may outlive this: what they look at has no destructor.
+/// Fibers of a thread may outlive this, so the data that they read have no destructor.
 struct EndAtExit {
   ~EndAtExit() { end_observed(); }
 };

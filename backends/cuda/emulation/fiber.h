@@ -1,6 +1,6 @@
 // A computation with a stack of its own that runs until it hands the processor to another. Fibers
-// of one operating-system thread only; a switch takes some twenty nanoseconds. Below
-// boost::context::fiber, whose end no sanitizer follows (docs/decisions/0039).
+// of one operating-system thread only. A switch takes some twenty nanoseconds. Below
+// boost::context::fiber, because sanitizers do not see its end (docs/decisions/0039).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,21 +21,22 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Goes on in this fiber; `from`, in which the caller runs, goes on when somebody resumes it.
+  /// Continues in this fiber. `from`, which contains the caller, continues when somebody resumes
+  /// it.
   void resume(Fiber& from);
 
-  /// Its stack; empty where it is a thread's own.
+  /// Its stack. Empty where it is a thread's own.
   std::span<const std::byte> stack() const;
 
  private:
   void arrived();
 
-  void* context_ = nullptr;  ///< where it goes on
+  void* context_ = nullptr;  ///< where it continues
   std::byte* stack_ = nullptr;
   std::size_t mapped_bytes_ = 0;
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
-  // Names by which the sanitizers know it.
+  // Handles by which the sanitizers know it.
   void* fake_stack_ = nullptr;
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;

@@ -18,7 +18,7 @@ class GlobalHistory {
   /// Fails the running thread with Race.
   void access(AccessOrder& order, const Manner& manner, std::uintptr_t address,
               std::uintptr_t bytes, const Location& where);
-  /// Forgets what addresses stood for.
+  /// Forgets the meanings of addresses.
   void clear();
 
  private:

@@ -32,7 +32,7 @@ std::uint64_t running_block() {
   return (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
 
-/// Knowledge after both; where two blocks share a word, of the bytes that both used, or of the
+/// Knowledge after both. Where two blocks share a word, of the bytes that both used, or of the
 /// later one.
 std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
   if (before == 0) return mine;
@@ -43,7 +43,7 @@ std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
   return kSeveral << 32 | relaxed | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
 }
 
-/// Adds an access to those before it; returns them.
+/// Adds an access to those before it and returns them.
 std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine) {
   auto before = word.load();
   for (;;) {

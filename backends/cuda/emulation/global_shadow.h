@@ -1,6 +1,6 @@
 // History of every word of global memory since a launch began: the blocks that wrote and read
-// it. Nothing orders the blocks of one launch, so that a word that one block writes is that block's
-// alone, but for relaxed accesses (access_order.h).
+// it. Nothing orders the blocks of one launch, so a word that one block writes belongs to that
+// block alone, except for relaxed accesses (access_order.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,12 +19,12 @@ namespace triptych::cuda::emulation {
 
 class Block;
 
-/// Shared by the processor's threads, each of which looks through a GlobalWindow.
+/// Shared by the processor's threads. Each of them uses a GlobalWindow.
 class GlobalShadow {
  public:
   static constexpr std::uintptr_t kPageBytes = 4096;
 
-  /// Who did it, as one number; 0: nobody.
+  /// Who did it, as one number. 0: nobody.
   struct Word {
     std::atomic<std::uint64_t> written{0}, read{0};
   };
@@ -33,8 +33,8 @@ class GlobalShadow {
   void begin_launch();
   std::uint64_t launch() const { return launch_; }
   Page& page(std::uintptr_t number);
-  /// A block makes what it did known to others (__threadfence), which may learn of it by an atomic
-  /// operation: from now on nothing that it did is a race.
+  /// A block publishes its earlier actions (__threadfence), which others may observe through an
+  /// atomic operation: from now on none of them is a race.
   void fence(std::uint64_t block);
   bool has_fenced(std::uint64_t block);
   bool any_has_fenced();

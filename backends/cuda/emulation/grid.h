@@ -19,7 +19,7 @@ class RequestWatcher;
 enum class Mode {
   Plain,    ///< values only
   Counted,  ///< and counters
-  Checked,  ///< and faults; counters only where the stream is told to count
+  Checked,  ///< and faults. Counters only where the stream counts
 };
 
 /// Demands of a kernel launch.
@@ -29,7 +29,7 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
 };
 
-/// Where emulated kernels are launched; a launch returns when it is done.
+/// Where emulated kernels are launched. A launch returns when it is done.
 class EmulatedStream : public Stream {
  public:
   /// `counts`: whether Mode::Checked keeps counters, too, for which it follows each warp.
@@ -44,9 +44,9 @@ class EmulatedStream : public Stream {
   void follow(const Schedule& schedule) { schedule_ = schedule; }
   /// Tells `watcher`, which outlives it, of every request of the launches from now on.
   void tell(RequestWatcher* watcher) { watcher_ = watcher; }
-  /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
-  /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.
-  /// `instance`: of the kernel's template, as registers.csv names it, where that is known.
+  /// Runs `body` for every thread of every block. Call it in the arena of the device. Throws
+  /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault. `instance`:
+  /// of the kernel's template, as registers.csv names it, where that is known.
   void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
            const std::string& instance = {});
 

@@ -50,7 +50,7 @@ class PhaseBarrier {
 
 inline void publish_barriers() { async_units().publish(); }
 
-/// The first of `rows` rows of a tile, all of which lie inside of it.
+/// The first of `rows` rows of a tile, all inside of it.
 template <int kRows>
 std::byte* rows_of(Swizzled<kRows>& tile, int row, int rows, const Location& where) {
   if (row < 0 || row + rows > kRows) emulation::fail_out_of_bounds(row + rows - 1, kRows, where);

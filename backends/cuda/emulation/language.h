@@ -1,5 +1,5 @@
-// The words of CUDA C++ for g++: what a kernel says about itself and asks of its block. For kernels
-// of the program, and for those that it compiles when it runs (plain/words.h).
+// The words of CUDA C++ for g++: declarations and the operations of a kernel on its block. For
+// kernels of the program, and for those that it compiles when it runs (plain/words.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +19,8 @@
 #define __restrict__
 #define __grid_constant__
 
-/// Attributes of functions that do for a kernel what is no access of its own: where the compiler
-/// watches accesses, it leaves these out.
+/// Attributes of functions that act for a kernel and are no access of its own: the compiler's
+/// instrumentation leaves these out.
 #if !defined(TRIPTYCH_UNWATCHED)
 #define TRIPTYCH_UNWATCHED
 #endif
@@ -32,8 +32,8 @@ struct Dim3 {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
-/// A place in a kernel's source. Several accesses of one column (a macro's, for example) are told
-/// apart by their part.
+/// A place in a kernel's source. The part distinguishes several accesses of one column (a macro's,
+/// for example).
 class Location {
  public:
   constexpr Location() = default;
@@ -77,11 +77,11 @@ enum class WarpWork : std::uint8_t {
   Multiply,     ///< a product on the tensor cores
   Synchronise,  ///< warp barriers, which order it
 };
-/// Leaves `value` for the other lanes of `mask` and waits for theirs. True in the lane that came
-/// last: what it does next happens before the others go on.
+/// Leaves `value` for the other lanes of `mask` and waits for theirs. True in the last lane to
+/// arrive: its next actions happen before the others continue.
 bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where,
               WarpWork work = WarpWork::Exchange);
-/// Value that `lane` left in the exchange before; it must have taken part.
+/// Value that `lane` left in the exchange before. It must have taken part.
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
 unsigned lane_index();
 

@@ -43,7 +43,7 @@ void ControlFlow::add(std::uint32_t from, std::uint32_t to) {
   before_[b].push_back(a);
 }
 
-/// Marks what the edges lead to.
+/// Marks the targets of the edges.
 void ControlFlow::spread(const Edges& edges, std::uint32_t from, Marks& marks) {
   std::vector<std::uint32_t> open = {from};
   while (!open.empty()) {
@@ -229,7 +229,7 @@ void Lockstep::run(IssueObserver& observer, bool all) {
   }
 }
 
-/// The group below goes on, without the lanes that have ended on another way.
+/// The group below continues, without the lanes that have ended on another way.
 void Lockstep::leave_group() {
   groups_.pop_back();
   if (groups_.empty()) return;

@@ -1,5 +1,5 @@
-// One warp as a GPU issues it. Lanes run one after another and leave their ways; this merges the
-// ways into the instructions of the warp. Lanes that part at a branch meet again at its immediate
+// One warp as a GPU issues it. Lanes run one after another and record their paths. This merges the
+// paths into the instructions of the warp. Lanes that part at a branch meet again at its immediate
 // post-dominator in the graph of the warp's own ways (docs/decisions/0086).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,8 +21,8 @@ class ControlFlow {
   void clear();
   /// A lane goes from one piece to the next.
   void add(std::uint32_t from, std::uint32_t to);
-  /// Finds the post-dominators. `unfinished`: the last pieces of lanes whose further way is not
-  /// known yet. A loop that nobody has left ends at its head.
+  /// Finds the post-dominators. `unfinished`: the last pieces of lanes with an unknown
+  /// continuation. A loop that nobody has left ends at its head.
   void solve(std::span<const std::uint32_t> unfinished);
   /// The nearest piece that all ways from `node` lead through, as of the last call of solve().
   std::uint32_t meeting_point(std::uint32_t node) const;
@@ -45,7 +45,7 @@ class ControlFlow {
   std::vector<std::uint32_t> meets_;  ///< by number
 };
 
-/// Takes the instructions of a warp, in the order in which it issues them.
+/// Receives the instructions of a warp, in the order of their issue.
 class IssueObserver {
  public:
   virtual ~IssueObserver() = default;
@@ -77,15 +77,15 @@ class Lockstep {
 
   /// True when the lane's way should be issued as far as possible, to free memory.
   bool is_long(unsigned lane) const { return lanes_[lane].steps.size() >= longest_; }
-  /// Issues the instructions whose lanes are known.
+  /// Issues the instructions with known lanes.
   void advance(IssueObserver& observer);
-  /// The lanes have come together: issues everything; they go on from one place.
+  /// The lanes have come together: issues everything. They go on from one place.
   void close(IssueObserver& observer);
   /// Lanes of the mask have come together, which may be all that are left.
   void meet(std::uint32_t mask, IssueObserver& observer);
 
  private:
-  /// An access, or with 0 bytes the beginning of a piece of code, whose address is the node.
+  /// An access, or with 0 bytes the beginning of a piece of code, with its address as node.
   struct Step {
     std::uint64_t address = 0;
     std::uint32_t number = 0, bytes = 0;

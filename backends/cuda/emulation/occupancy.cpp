@@ -16,7 +16,7 @@ constexpr int kMaxThreads = 1024;  // of a block
 constexpr int kKiB = 1024;
 constexpr int kRegisters = 65536;      // of a multiprocessor, and at most of a block
 constexpr int kQuarters = 4;           // of a multiprocessor, each with a quarter of its registers
-constexpr int kRegisterGranule = 256;  // in which a warp gets registers
+constexpr int kRegisterGranule = 256;  // the unit of register allocation for a warp
 constexpr int kMaxRegisters = 255;     // of a thread
 constexpr int kUnlimited = std::numeric_limits<int>::max();
 
@@ -33,7 +33,7 @@ int blocks_by_registers(const BlockDemand& block) {
   const int warps = ceil_div(block.threads, kLanes);
   const int of_warp = round_up(block.registers * kLanes, kRegisterGranule);
   if (of_warp == 0) return kUnlimited;
-  // A launch is checked as if its warps filled all quarters alike.
+  // A launch is checked as if its warps filled all quarters equally.
   if (of_warp * round_up(warps, kQuarters) > kRegisters) return 0;
   return kRegisters / kQuarters / of_warp * kQuarters / warps;
 }

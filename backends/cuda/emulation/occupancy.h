@@ -1,7 +1,7 @@
-// How many blocks of a kernel fit on a multiprocessor beside each other. The limits are those of
-// the CUDA C++ programming guide, "Technical specifications per compute capability", and of its
-// "Multiprocessor level": registers are given out by warp and quarter of a multiprocessor, shared
-// memory by block.
+// How many blocks of a kernel fit on a multiprocessor at the same time. The limits are those of the
+// CUDA C++ programming guide, "Technical specifications per compute capability", and of its
+// "Multiprocessor level": registers are allocated per warp and quarter of a multiprocessor, shared
+// memory per block.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,13 +20,13 @@ struct Multiprocessor {
   int max_warps = 0, max_blocks = 0;
   int shared_bytes = 0, block_shared_bytes = 0;  ///< of a block: at most, when it asks for it
   int reserved_bytes = 0;                        ///< of shared memory, by the system, in each block
-  int granule_bytes = 0;                         ///< in which shared memory is given out
+  int granule_bytes = 0;                         ///< the unit of shared memory allocation
 };
 
 /// 7.5, 8.0, 8.6, 8.9, 9.0.
 const std::vector<Multiprocessor>& multiprocessors();
 
-/// Demands of one block; `registers` per thread.
+/// Demands of one block, with `registers` per thread.
 struct BlockDemand {
   int threads = 0, registers = 0;
   std::size_t shared_bytes = 0;
@@ -42,7 +42,7 @@ std::map<std::string, Occupancy> occupancy_of(const std::string& instance, int t
 std::string_view registers_table();
 
 /// The name that registers.csv has for a kernel's instance, without namespaces and spaces, from
-/// __PRETTY_FUNCTION__ of a function whose template parameter kKernel is the kernel.
+/// __PRETTY_FUNCTION__ of a function with the kernel as template parameter kKernel.
 std::string instance_name(std::string_view pretty_function);
 
 }  // namespace triptych::cuda::emulation

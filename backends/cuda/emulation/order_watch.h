@@ -1,8 +1,8 @@
 // Which copies and products of a Hopper block are ordered, by clocks of events (vector clocks):
-// what a thread has done before it arrives at a phase is known to those who have waited for the
-// phase, whatever order the threads ran in. A tile is watched by its atoms of 1024 bytes, the unit
-// of the swizzle: products may read only what a copy has filled and their thread knows of, and a
-// copy may overwrite only what it knows to have been read.
+// threads that have waited for a phase know the earlier actions of the threads that arrived at it,
+// in any order of execution. A tile is watched by its atoms of 1024 bytes, the unit of the swizzle:
+// products may read only data that a copy has written and that their thread knows of, and a copy
+// may overwrite only data that it knows to have been read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,17 +29,17 @@ class OrderWatch {
 
   void block_met();
   void warp_met(unsigned warp, std::uint32_t mask);
-  /// The thread arrives at the barrier; it has waited for it; its phase is over.
+  /// The thread arrives at the barrier. It has waited for it. Its phase is over.
   void arrived(unsigned thread, std::size_t barrier);
   void waited(unsigned thread, std::size_t barrier);
   void phase_over(std::size_t barrier);
 
-  /// Accesses that the running thread begins and waits for; they fail it with Race or
+  /// Accesses that the running thread begins and waits for. They fail it with Race or
   /// Uninitialised.
   void copy_started(Block& block, SharedRange to, std::size_t barrier, const Location& where);
   void product_started(Block& block, SharedRange operand, const Location& where);
   void product_ended(unsigned thread, SharedRange operand);
-  /// It reads what a product that has ended read, too.
+  /// It also read the operands of a product that has ended.
   void product_goes_on(unsigned thread, SharedRange operand);
 
  private:

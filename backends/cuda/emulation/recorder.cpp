@@ -29,7 +29,7 @@ struct Recorder::Warp {
   unsigned lanes = 0;
 };
 
-/// Counts what a warp issues.
+/// Counts the requests of a warp.
 class Recorder::Counting : public IssueObserver {
  public:
   Counting(Recorder& recorder, unsigned warp) : recorder_(recorder), warp_(warp) {}
@@ -175,7 +175,7 @@ std::uint64_t piece_of_code(const void* pc, const void* frame, const void* calle
   return (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
 }
 
-/// The entry of the piece; its node is new where it was never seen.
+/// The entry of the piece. Its node is new where it was never seen.
 Recorder::Piece& Recorder::piece_of(std::uint64_t key) {
   Piece& known = known_pieces_[key >> 54];
   if (known.key == key && known.node != 0) return known;

@@ -29,7 +29,7 @@ class Recorder : public BlockObserver {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Tells `watcher` of every request from now on; nullptr: of none.
+  /// Reports every request from now on to `watcher`. nullptr: to none.
   void tell(RequestWatcher* watcher) { watcher_ = watcher; }
 
   /// The recorder of the thread that runs now.
@@ -50,7 +50,7 @@ class Recorder : public BlockObserver {
   void pass(std::uint64_t piece, const Location& where, bool is_counted);
   /// The same without a place in the source.
   void pass(std::uint64_t piece);
-  /// A store to shared memory that was counted when it was asked for, and happens now.
+  /// A store to shared memory that was counted when requested, and happens now.
   void land(const void* address, unsigned bytes, const Location& where);
 
   /// Products on the tensor cores in units of 16 x 8 x 16, and bytes that the copy engine reads.
@@ -123,8 +123,8 @@ class Recorder : public BlockObserver {
   std::unique_ptr<GlobalHistory> history_;
 };
 
-/// The key of a piece of code: where it begins, in which frame of the running thread's stack, and
-/// where that function was called.
+/// The key of a piece of code: its beginning, the frame of the running thread's stack that it runs
+/// in, and the call site of that function.
 std::uint64_t piece_of_code(const void* pc, const void* frame, const void* caller);
 
 }  // namespace triptych::cuda::emulation

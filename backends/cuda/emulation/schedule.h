@@ -15,19 +15,19 @@ enum class OperandReads : std::uint8_t {
 };
 
 struct Schedule {
-  std::uint64_t seed = 0;  ///< of the order of threads; 0: ascending
+  std::uint64_t seed = 0;  ///< of the order of threads. 0: ascending
   OperandReads operands = OperandReads::Latest;
   unsigned most_blocks = 132;  ///< that run at once: multiprocessors of an H100 or H200
   /// Accesses and waits after which a thread counts as one that never ends.
   std::uint64_t most_steps = std::uint64_t{1} << 28;
   /// After so many of them a thread lets the others go on, so that the lanes of a warp stay near
-  /// each other; 0: never.
+  /// each other. 0: never.
   std::uint64_t turn = 0;
-  /// Steps after which only its own warp goes on so: whoever is that far does not end, more likely
-  /// than not.
+  /// Steps after which only its own warp continues like this: a thread that far probably does not
+  /// end.
   std::uint64_t last_turn = std::uint64_t{1} << 18;
   /// Barriers of a block wait for the threads that have not ended, as GPUs do. CUDA leaves it
-  /// undefined; without this it is a fault.
+  /// undefined. Without this it is a fault.
   bool barriers_skip_ended = false;
 };
 

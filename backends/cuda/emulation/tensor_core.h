@@ -22,7 +22,7 @@ inline std::int64_t located(std::int64_t i, const Location&) { return i; }
 inline void land(const Piece&, const Location&) {}
 #endif
 
-/// Calls work(operands), an array of what each lane brought, in the lane that comes last.
+/// Calls work(operands), an array of the operands of each lane, in the lane that arrives last.
 template <class Operands, class Work>
 void work_together(Operands& mine, WarpWork kind, const Location& where, const Work& work) {
   if (!emulation::exchange(~0U, emulation::to_word(&mine), where, kind)) return;
@@ -114,7 +114,7 @@ void load_matrices_transposed(Swizzled<kRows>& from, int row, int piece, Pair (&
   load_rows<true>(from, row, piece, out, where);
 }
 
-/// Reads its sources at once and delivers when waited for; until then the targets hold NaNs.
+/// Reads its sources at once and delivers when waited for. Until then the targets hold NaNs.
 class CopyQueue {
  public:
   template <int kRows>

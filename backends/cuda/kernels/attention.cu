@@ -1,10 +1,10 @@
-// Attention without its scores in global memory (Dao et al., "FlashAttention", 2022; the loops as
-// in Dao, "FlashAttention-2", 2023). A block owns 64 queries of a head and goes through the keys 64
+// Attention without its scores in global memory (Dao et al., "FlashAttention", 2022, with the loops
+// of Dao, "FlashAttention-2", 2023). A block owns 64 queries of a head and goes through the keys 64
 // at a time: their scores, which softmax turns into weights of the values, stay in registers and
 // shared memory. As larger scores come, the sums so far are scaled down (Milakov and Gimelshein,
-// "Online normalizer calculation for softmax", 2018). Of 16 x 16 threads each owns 4 queries: of
-// the scores against 4 keys, of the output 4 or 8 columns. Global memory: q and y once, k and v
-// once for every 64 queries; the scores never.
+// "Online normalizer calculation for softmax", 2018). Each of 16 x 16 threads owns 4 queries:
+// scores against 4 keys, and 4 or 8 columns of the output. Global memory: q and y once, k and v
+// once for every 64 queries, the scores never.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/attention.h"
 
@@ -122,7 +122,7 @@ __device__ void score(FlashTile<kHead>& tile, int row, int column, int size, flo
   }
 }
 
-/// Folds a value of each of the threads that share queries; all get the result.
+/// Folds a value of each of the threads that share queries. All get the result.
 template <class Combine>
 __device__ float fold_row(float value) {
 #pragma unroll
@@ -132,8 +132,8 @@ __device__ float fold_row(float value) {
   return value;
 }
 
-/// Scores become weights exp(score - largest), and what was summed before is made relative to the
-/// same largest score.
+/// Scores become weights exp(score - largest), and earlier sums are rescaled to the same largest
+/// score.
 template <int kHead>
 __device__ void weigh(FlashRows<kHead>& rows, float (&s)[4][4]) {
 #pragma unroll

@@ -12,7 +12,7 @@ inline AttentionGeometry attention_geometry(const KernelQuery& query) {
   return AttentionGeometry::of(query.as<Attention>(), specs);
 }
 
-/// Accepts dense heads whose values fit a block, and as many as a grid counts.
+/// Accepts dense heads with values that fit a block, and as many as a grid counts.
 inline Verdict accepts_heads(const KernelQuery& query) {
   if (!query.dense()) return Verdict::no("needs dense operands");
   const auto g = attention_geometry(query);

@@ -10,8 +10,8 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// One axis of y, and where its indices lead in x: `x` elements per index, or what a table says
-/// from entry `x` on.
+/// One axis of y, and the mapping of its indices to x: `x` elements per index, or a table from
+/// entry `x` on.
 struct MapAxis {
   std::int64_t size = 1;
   std::int64_t divisor = 1;  ///< elements of y from one index to the next, were y dense
@@ -151,7 +151,7 @@ struct WeightedTap {
   float weight = 1;
 };
 
-/// Taps of all axes with tables; those of table entry e are [begins[e], begins[e + 1]).
+/// Taps of all axes with tables. Those of table entry e are [begins[e], begins[e + 1]).
 struct TapTables {
   Global<const std::int64_t> begins;
   Global<const WeightedTap> taps;

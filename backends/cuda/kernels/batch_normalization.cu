@@ -10,7 +10,7 @@ namespace {
 
 inline constexpr std::int64_t kWarps = kBlock / kLanes;
 
-/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time; `parts` blocks
+/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time. `parts` blocks
 /// of threads share a channel, so that few channels fill a GPU, too.
 struct ChannelPlanes {
   std::int64_t batch = 0, channels = 0, plane = 0;
@@ -37,7 +37,7 @@ struct ChannelPlanes {
   }
 
   __device__ std::int64_t channel() const { return blockIdx.x / parts; }
-  /// True when this thread writes what there is once per channel.
+  /// True when this thread writes the values of a channel.
   __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
   __device__ float elements() const { return static_cast<float>(batch * plane); }
 
@@ -54,7 +54,7 @@ struct ChannelPlanes {
   }
 };
 
-/// A tensor whose images may lie further apart than dense.
+/// A tensor with images that may have gaps between them.
 template <class T>
 struct Images {
   Global<T> data;
@@ -107,7 +107,7 @@ Verdict accepts_dense_vectors(const KernelQuery& query) {
   return Verdict::yes();
 }
 
-/// A value per channel: what comes in, and what goes out when training.
+/// A value per channel: inputs, and outputs in training.
 struct ChannelValues {
   Global<const float> scale, bias, old_mean, old_variance;
   Global<float> new_mean, new_variance, mean, deviation;
@@ -151,8 +151,8 @@ template <bool kVectors>
 inline constexpr int kWidth = kVectors ? 4 : 1;
 
 /// Calls read(i) for the elements i, i + 1, ... of a block of the tree, kEach at a time, and
-/// write(i, what it gave): two reads are on their way before the first write, which could change
-/// what they read for all that nvcc knows.
+/// write(i, its result). Two reads start before the first write, because nvcc must assume that the
+/// write changes their operands.
 template <int kEach, class Read, class Write>
 __device__ void for_each_element(std::int64_t count, const Read& read, const Write& write) {
   const std::int64_t step = kEach * kLanes;
@@ -273,7 +273,7 @@ class BatchNormalizationKernel : public Kernel {
   ImageSpan x_, y_;
 };
 
-/// A value per channel; a bias where a Relu stands behind the normalisation.
+/// A value per channel. A bias where a Relu stands behind the normalisation.
 struct GradientValues {
   Global<const float> scale, mean, deviation, bias;
   Global<float> dscale, dbias;

@@ -17,7 +17,7 @@ struct MatrixOutput {
   __device__ void store(std::int64_t batch, std::int64_t m, std::int64_t n, float sum) const {
     y[(batch * rows + m) * columns + n] = canonical(sum);
   }
-  /// Two neighbours along n, of which the first is even, as far as they lie inside.
+  /// Two neighbours along n, the first with an even index, as far as they are inside.
   __device__ void store_inside(std::int64_t batch, std::int64_t m, std::int64_t n, float first,
                                float second) const {
     if (m >= rows || n >= columns) return;
@@ -88,7 +88,7 @@ class RoundedMatrices {
   }
   std::int64_t rows_of(const Matrix& of) const { return k_ == 0 ? 0 : of.elements / k_; }
   std::int64_t elements_of(const Matrix& of) const { return rows_of(of) * sizes_.k; }
-  /// Whole in what the copy engine asks of an address.
+  /// Rounded up to the alignment of the copy engine.
   std::size_t bytes_of(const Matrix& of) const {
     constexpr std::size_t kUnit = 128;
     const auto bytes = static_cast<std::size_t>(elements_of(of)) * sizeof(BFloat16);

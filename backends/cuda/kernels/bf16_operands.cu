@@ -9,7 +9,7 @@ namespace {
 
 using RoundedFour = Vector<BFloat16, 4>;
 
-/// Four elements per thread; kVector: rows of x are whole in them.
+/// Four elements per thread. kVector: rows of x are whole in them.
 template <bool kVector>
 __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std::int64_t rows,
                                   std::int64_t columns) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(256)
   of.y.store<8>((row * of.groups + group) * padded_channels + channel + c, piece);
 }
 
-/// One piece per thread, neighbours at neighbouring taps: they read what lies side by side.
+/// One piece per thread, with neighbours at neighbouring taps: they read adjacent data.
 __global__ void round_weights_kernel(WeightRounding of, std::int64_t pieces) {
   const std::int64_t all = of.groups * of.rows * pieces * of.tap_count;
   for (std::int64_t i = global_thread(); i < all; i += all_threads()) {

@@ -1,6 +1,6 @@
-// Operands of products on the tensor cores: float32 tensors rounded to bfloat16, once, and laid out
-// as the products read them: rows that begin at multiples of 16 bytes, with zeros behind what there
-// is. Each moves every byte once.
+// Operands of products on the tensor cores: float32 tensors rounded to bfloat16 once, in the layout
+// that the products read: rows that begin at multiples of 16 bytes, padded with zeros. Each moves
+// every byte once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,7 +8,7 @@ namespace {
 
 using enum BinaryKind;
 
-/// Comparisons give bool; everything else has the type of its operands.
+/// Comparisons give bool. Everything else has the type of its operands.
 template <BinaryKind kKind, class T>
 using ResultType = std::conditional_t<scalar::is_comparison(kKind), bool, T>;
 

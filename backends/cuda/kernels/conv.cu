@@ -12,8 +12,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Images whose patches are an operand: position (oy, ox) reads (oy * stride + dy, ox * stride +
-/// dx).
+/// Images with patches as an operand: position (oy, ox) reads (oy * stride + dy, ox * stride + dx).
 template <class T>
 struct Patches {
   Global<const T> x;
@@ -76,7 +75,7 @@ struct RequantizeFinish {
   }
 };
 
-/// y[o, p] = sum over k = (tap, channel) of w[o, k] patch[k, p]; a batch entry is one group of one
+/// y[o, p] = sum over k = (tap, channel) of w[o, k] patch[k, p]. A batch entry is one group of one
 /// image. Positions go to rows of y `row_step` elements apart, `column_step` within a row.
 template <class Finish, bool kRound>
 struct ConvProblem {
@@ -194,8 +193,8 @@ class ConvKernel : public Kernel {
 };
 
 /// Outputs q = remainder + stride * j are reached by the same taps for every j: one product for
-/// each remainder. The geometry is that of the convolution whose input gradient this is: its y is
-/// our x.
+/// each remainder. The geometry is that of the convolution with this operator as input gradient:
+/// its y is our x.
 template <class Op, class Finish>
 class ConvTransposeKernel : public Kernel {
   using In = typename Finish::In;

@@ -1,4 +1,5 @@
-// The taps of a convolution's window as its kernels walk them, and what becomes of a float sum.
+// The taps of a convolution's window in the order of its kernels, and the final operation on a
+// float sum.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +34,7 @@ struct FloatFinish {
 };
 
 /// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
-/// (tap, input position minus j); those of a convolution have stride 1 there.
+/// (tap, input position minus j). Those of a convolution have stride 1 there.
 struct WindowTap {
   std::int64_t tap, offset;
 };

@@ -118,7 +118,7 @@ class GradientOperands {
     for (int t = 0; t < Tile::kBrought; ++t) {
       patch_[t] = 0;
       const int y = from_row + taps_[t].dy, along = from_column + taps_[t].dx;
-      // As unsigned numbers, what lies before an axis lies behind it, too.
+      // As unsigned numbers, positions before an axis are also behind it.
       const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(problem_.in[0]) &&
                           static_cast<unsigned>(along) < static_cast<unsigned>(problem_.in[1]);
       if (lane < depth && x_first_[t] != kOutside && inside) {

@@ -1,4 +1,4 @@
-// Tables that a kernel needs beside its operands, in the device's memory.
+// Tables that a kernel needs in addition to its operands, in the device's memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

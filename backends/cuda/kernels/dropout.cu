@@ -6,7 +6,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Four elements per thread, as the random numbers come; kVector moves them at once.
+/// Four elements per thread, as the random numbers come. kVector moves them at once.
 template <bool kVector>
 __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t> step,
                                Global<float> y, Global<std::uint8_t> keep, std::int64_t count,
@@ -35,7 +35,7 @@ __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t>
   }
 }
 
-/// Outside training: y = x, and all are kept. One element per thread.
+/// Outside training: y = x, and keep is true everywhere. One element per thread.
 __global__ void keep_all_kernel(Global<const float> x, Global<float> y, Global<std::uint8_t> keep,
                                 std::int64_t count) {
   for (auto i = global_thread(); i < count; i += all_threads()) {

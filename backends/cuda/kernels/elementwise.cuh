@@ -11,7 +11,7 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 inline constexpr unsigned kBlock = 256;
 
-/// Blocks of `kBlock` threads for `threads` threads; kernels loop when a grid is not enough.
+/// Blocks of `kBlock` threads for `threads` threads. Kernels loop when a grid is not enough.
 inline LaunchShape one_dimension(std::int64_t threads) {
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
   const auto blocks = std::min((threads + kBlock - 1) / kBlock, kMostBlocks);

@@ -1,6 +1,6 @@
-// A chain of elementwise operators in one launch: each input is read once and the output written
-// once, what lies between stays in registers. The steps are data, the same for all threads, so that
-// one kernel serves every chain; the formulas are those of the operators' own kernels.
+// A chain of elementwise operators in one launch: it reads each input once and writes the output
+// once. Intermediate values stay in registers. The steps are data, the same for all threads, so
+// that one kernel serves every chain. The formulas are those of the operators' own kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/fused_elementwise.h"
 
@@ -120,7 +120,7 @@ __device__ Held<kEach> apply(BinaryKind kind, const Held<kEach>& a, const Held<k
   }
 }
 
-/// The whole chain; fetch(i) reads input i.
+/// The whole chain. fetch(i) reads input i.
 template <int kEach, class Fetch>
 __device__ Held<kEach> run_chain(const ChainProblem& problem, const Fetch& fetch) {
   Held<kEach> y = fetch(0);

@@ -20,7 +20,7 @@ __device__ void report_fault(std::uint64_t* report, std::int64_t position, std::
 #endif
 }
 
-/// One unit of y per thread; g.inner counts units.
+/// One unit of y per thread. g.inner counts units.
 template <class Index, class Unit>
 __global__ void gather_kernel(Global<const Unit> x, Global<const Index> indices, Global<Unit> y,
                               GatherGeometry g, std::uint64_t* report) {

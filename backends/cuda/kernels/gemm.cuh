@@ -1,6 +1,6 @@
 // Products y[m, n] = sum over k of a(m, k) b(k, n) on the CUDA cores. Every element is one chain of
-// fused multiply-adds in ascending k, so all of f32, bf16 and bf16-exact share this path; what a, b
-// and y are, matrices or patches of images, a Problem says.
+// fused multiply-adds in ascending k, so all of f32, bf16 and bf16-exact share this path. A Problem
+// defines a, b and y as matrices or patches of images.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,16 +14,16 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 /// Parts of products. A Problem has these `sizes`, `entry(batch)`, which gives one product
 /// of the batch, and for 0 <= m, n, k below the sizes that has `a(m, k)`, `b(k, n)` and `store(m,
-/// n, sum)`. Neighbouring threads read a along k where kRowsAlongK, else along m, and b along n
-/// where kColumnsAlongN, else along k: each Problem says what lies contiguous. Its Value is float,
-/// or std::int32_t of int8 operands.
+/// n, sum)`. Neighbouring threads read a along k where kRowsAlongK, otherwise along m, and b along
+/// n where kColumnsAlongN, otherwise along k: each Problem defines the contiguous axis. Its Value
+/// is float, or std::int32_t of int8 operands.
 struct GemmSizes {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
 };
 
 inline constexpr int kTileSize = 64;
 
-/// A block of threads owns a tile of y, a thread kEach x kEach elements of it; tiles of a and b of
+/// A block of threads owns a tile of y, a thread kEach x kEach elements of it. Tiles of a and b of
 /// kDepth values of k pass through shared memory.
 template <class T>
 struct GemmTile {
@@ -33,7 +33,7 @@ struct GemmTile {
   Shared<T, kDepth, kSize + 4> a, b;
 };
 
-/// Rounds an operand as the contract says; the NaN becomes the canonical one.
+/// Rounds an operand as the contract says. The NaN becomes the canonical one.
 template <bool kRound>
 TRIPTYCH_ALWAYS_INLINE float operand(float x) {
   if constexpr (kRound) return round_to_bf16(x);
@@ -145,7 +145,7 @@ void launch_gemm(Stream* stream, const char* name, const Problem& problem) {
          kInstance<gemm_kernel<Problem>>, problem);
 }
 
-/// Within what a grid can number, m standing on its first axis.
+/// Within the limits of a grid, with m on its first axis.
 inline Verdict accepts_gemm(const GemmSizes& sizes, Contract contract) {
   constexpr std::int64_t kMost = 65535;
   if (contract == Contract::Int8)

@@ -1,8 +1,7 @@
 // Convolutions of stride 1 by the products of hopper_gemm.cuh: m counts output channels, n
 // positions of the output, k taps and channels. No patch is ever stored: the positions of a tile
-// are a box of pixels (of several images where one is too small), and what a tap multiplies is the
-// box of the image that lies a tap further, which the copy engine fills with zeros where it leaves
-// the image.
+// are a box of pixels (of several images where one is too small). The operand of a tap is the same
+// box of the image shifted by the tap, and the copy engine fills it with zeros outside the image.
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
@@ -23,7 +22,7 @@ struct PixelBox {
   std::int64_t deep(std::int64_t count) const { return ceil_div(count, size(images)); }
 };
 
-/// The box of which fewest cover the images; none where no box lies inside of them.
+/// The box that covers the images with the fewest copies. None where no box lies inside of them.
 std::optional<PixelBox> pixel_box(std::int64_t width, std::int64_t height, std::int64_t images) {
   constexpr int kPower = 8;
   static_assert(1 << kPower == HopperTiles::kColumns);

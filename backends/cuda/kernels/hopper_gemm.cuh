@@ -15,8 +15,8 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 /// Parts of products. A Problem has `tile(number)`, which gives tile `number` of y as its
-/// own type; `steps()`, of 64 values of k each; `load(tiles, stage, tile, step, full)`, which asks
-/// for kRows rows of a and kColumns rows of b; and `store_pair(tile, m, n, first, second)`, sums of
+/// own type; `steps()`, of 64 values of k each. `load(tiles, stage, tile, step, full)`, which asks
+/// for kRows rows of a and kColumns rows of b, and `store_pair(tile, m, n, first, second)`, sums of
 /// two neighbours along n, the first even, counted from the tile's first.
 struct HopperTiles {
   static constexpr int kRows = 128, kColumns = 256, kDepth = 64, kStages = 4;
@@ -81,7 +81,7 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
   RingPlace place;
   for (std::int64_t number = blockIdx.x; number < count; number += gridDim.x) {
     WarpgroupSums sums[2];
-    int before = -1;  // the stage whose products may still be under way
+    int before = -1;  // the stage with products that may not have finished
     for (int step = 0; step < steps; ++step, place.advance()) {
       tiles.full[place.stage].wait(place.parity);
       fence_products(sums);
@@ -101,7 +101,7 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
   }
 }
 
-/// Grid: as many blocks as the GPU runs at once; tile `count` and those behind are not there.
+/// Grid: as many blocks as the GPU runs at once. Tile `count` and those behind are not there.
 template <class Problem>
 __global__ void __launch_bounds__(384, 1)
     hopper_gemm_kernel(const __grid_constant__ Problem problem, std::int64_t count) {

@@ -3,8 +3,8 @@
 
 namespace triptych::cuda {
 
-/// A kernel as what `launch` takes when it is to know which instance of a template it launches:
-/// registers.csv lists the registers of those, and occupancy is theirs.
+/// A kernel in the form that `launch` needs to identify the instance of a template: registers.csv
+/// lists the registers of instances, and occupancy depends on them.
 template <auto* kKernel>
 struct KernelInstance {};
 template <auto* kKernel>

@@ -1,6 +1,6 @@
-// Definitions that every kernel file of this backend, NAME.cu, has for the kernel tables, of which
-// each build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
-// list)`, which appends its entries, those of one operator best first.
+// Definitions that every kernel file of this backend, NAME.cu, has for the kernel tables. Each
+// build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
+// list)`, which appends its entries, with those of one operator in order of preference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ class KernelList {
   std::vector<KernelEntry> entries_;
 };
 
-/// The kernels for GPUs of this compute capability; those that need more say so.
+/// The kernels for GPUs of this compute capability. Those that need more say so.
 namespace gpu {
 KernelTable kernel_table(int capability);
 }

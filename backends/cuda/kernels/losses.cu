@@ -89,7 +89,7 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
   std::int64_t elements_;
 };
 
-/// Labels of one integer type; those outside [0, classes) and equal to `ignored` do not count.
+/// Labels of one integer type. Those outside [0, classes) and equal to `ignored` do not count.
 struct Labels {
   Global<const std::int64_t> wide;
   Global<const std::int32_t> narrow;
@@ -146,7 +146,7 @@ __global__ void label_counts_kernel(Labels labels, Global<std::int64_t> counts) 
   });
 }
 
-/// How many labels count, at least 1; by one block of threads.
+/// The number of labels that count, at least 1, by one block of threads.
 __global__ void count_kernel(Global<const std::int64_t> counts, std::int64_t blocks,
                              Global<float> count) {
   auto& space = shared<FoldSpace<std::int64_t>>();
@@ -154,7 +154,7 @@ __global__ void count_kernel(Global<const std::int64_t> counts, std::int64_t blo
   if (threadIdx.x == 0) count[0] = static_cast<float>(total > 1 ? total : 1);
 }
 
-/// loss = the sum over all blocks, divided by `count` for a mean; by one block of threads.
+/// loss = the sum over all blocks, divided by `count` for a mean, by one block of threads.
 __global__ void total_loss_kernel(Global<const float> sums, std::int64_t blocks,
                                   Global<const float> count, bool mean, Global<float> loss) {
   auto& space = shared<FoldSpace<float>>();

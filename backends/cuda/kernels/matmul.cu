@@ -7,7 +7,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// a [m, k] and b [k, n], each perhaps transposed in memory; y dense.
+/// a [m, k] and b [k, n], each perhaps transposed in memory. y is dense.
 template <bool kRound, bool kTransposeA, bool kTransposeB>
 struct MatMulProblem {
   using Value = float;
@@ -61,9 +61,9 @@ struct MatMulProblem {
 };
 
 // The ladder: from one thread per element that reads everything from global memory, to tiles in
-// shared memory and registers (gemm.cuh). Each computes the same chains. Loops over k stay as they
-// are written: unrolled ones would read four elements of shared memory at once, and what the
-// emulation counts would no longer be what a profiler counts.
+// shared memory and registers (gemm.cuh). Each computes the same chains. Loops over k are not
+// unrolled: unrolled ones would read four elements of shared memory at once, and the emulation
+// would no longer count like a profiler.
 
 /// One thread per element, neighbouring threads in neighbouring rows: each lane reads another row
 /// of a, hence another sector.
@@ -118,7 +118,7 @@ struct LadderTile {
   }
 };
 
-/// One thread per element; a block of 32 x 32 shares tiles of a and b in shared memory, so that
+/// One thread per element. A block of 32 x 32 shares tiles of a and b in shared memory, so that
 /// each element of them is read 32 times less often from global memory.
 template <class Tile, class Problem>
 __global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {
@@ -156,7 +156,7 @@ LaunchShape element_shape(const GemmSizes& sizes, std::size_t shared_bytes) {
           shared_bytes};
 }
 
-/// The steps, as what launches them.
+/// The steps as launchable kernels.
 struct Naive {
   static constexpr const char* kName = "naive";
   template <class Problem>

@@ -1,4 +1,4 @@
-// Arrays as kernels see them. On a GPU, and in plain emulation, they are bare pointers; the counted
+// Arrays as kernels see them. On a GPU, and in plain emulation, they are bare pointers. The counted
 // emulation (emulation/counted_memory.h) has the same names, and sees every access.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -79,7 +79,7 @@ class Global {
   TRIPTYCH_ALWAYS_INLINE T& operator[](Index i) const {
     return data_[i];
   }
-  /// Elements i to i + kCount - 1 in one access; i is a multiple of kCount.
+  /// Elements i to i + kCount - 1 in one access. I is a multiple of kCount.
   template <int kCount, class Index>
   [[gnu::always_inline]] __device__ auto load(Index i) const {
     return load_whole<Vector<std::remove_const_t<T>, kCount>>(data_ + i);
@@ -98,14 +98,14 @@ class Global {
   T* data_ = nullptr;
 };
 
-/// An array in shared memory, rows of kWidth elements; a member of the struct that shared() gives.
+/// An array in shared memory, rows of kWidth elements. A member of the struct that shared() gives.
 template <class T, int kHeight, int kWidth = 1>
 struct Shared {
   T data[kHeight * kWidth];
 
   TRIPTYCH_ALWAYS_INLINE T& operator[](int i) { return data[i]; }
   TRIPTYCH_ALWAYS_INLINE T& operator()(int row, int column) { return data[row * kWidth + column]; }
-  /// kCount elements of a row in one access; `column` is a multiple of kCount.
+  /// kCount elements of a row in one access. `column` is a multiple of kCount.
   template <int kCount>
   TRIPTYCH_ALWAYS_INLINE Vector<T, kCount> load(int row, int column) {
     return *reinterpret_cast<Vector<T, kCount>*>(data + row * kWidth + column);

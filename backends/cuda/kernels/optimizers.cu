@@ -8,8 +8,8 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// A parameter with all that belongs to it: parameter, gradient and moments in; parameter and
-/// moments out, in place or not.
+/// A parameter with its operands: parameter, gradient and moments in, parameter and moments out, in
+/// place or not.
 template <int kIn, int kOut>
 struct Parameter {
   const float* in[kIn];
@@ -21,7 +21,7 @@ struct Parameter {
 /// Elements that a block of threads updates.
 inline constexpr std::int64_t kPiece = 2048;
 
-/// Bytes of a launch's arguments: what every CUDA takes, and what it takes since 12.1. The
+/// Bytes of a launch's arguments: the limit of every CUDA version, and that of 12.1 and later. The
 /// emulation copies arguments for every thread, and keeps to the first.
 inline constexpr std::size_t kPlainBytes = 4096;
 #if defined(__CUDACC__) && CUDART_VERSION >= 12010
@@ -41,7 +41,7 @@ struct ParameterTable {
 
   std::int64_t blocks() const { return count == 0 ? 0 : parameters[count - 1].end; }
 
-  /// Number of the parameter of which this block of threads owns a piece.
+  /// Number of the parameter that this block of threads owns a piece of.
   __device__ int mine() const {
     int first = 0, last = count - 1;
     while (first < last) {
@@ -54,8 +54,8 @@ struct ParameterTable {
     }
     return first;
   }
-  /// Calls visit(i, in, out) for the elements of this thread, `in` and `out` their old values and
-  /// what takes the new ones.
+  /// Calls visit(i, in, out) for the elements of this thread, with `in` and `out` as old values and
+  /// destinations of the new ones.
   template <class Update>
   __device__ void for_each_element(const Update& update) const {
     const int number = mine();

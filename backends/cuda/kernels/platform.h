@@ -35,8 +35,7 @@ using emulation::__shfl_xor_sync, emulation::__syncthreads, emulation::__syncwar
 using emulation::blockDim, emulation::blockIdx, emulation::gridDim, emulation::threadIdx;
 using emulation::LaunchShape;
 
-/// Runs kernel(arguments...) for every thread of the shape, after what was launched on the stream
-/// before.
+/// Runs kernel(arguments...) for every thread of the shape, after earlier launches on the stream.
 template <class... Parameters, class... Arguments>
 void launch(Stream* stream, const char* name, const LaunchShape& shape,
             void (*kernel)(Parameters...), const Arguments&... arguments) {

@@ -10,7 +10,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// 2 x 2 windows side by side, each wholly inside: what a U-Net pools with.
+/// Adjacent 2 x 2 windows, each wholly inside: the pooling of a U-Net.
 bool is_two_by_two(const Window& w) {
   for (int axis = 0; axis < 2; ++axis) {
     if (w.kernel[axis] != 2 || w.stride[axis] != 2 || w.dilation[axis] != 1) return false;
@@ -19,7 +19,7 @@ bool is_two_by_two(const Window& w) {
   return true;
 }
 
-/// A window whose steps the compiler knows when they are two by two.
+/// A window with steps known to the compiler when they are two by two.
 template <bool kTwoByTwo>
 struct Steps {
   Window w;
@@ -47,7 +47,7 @@ struct Steps {
     }
   }
 
-  /// The output whose tap `tap` reads position `at` of an axis, or -1.
+  /// The output that reads position `at` of an axis with tap `tap`, or -1.
   __device__ std::int64_t output_at(int axis, std::int64_t at, std::int64_t tap) const {
     const std::int64_t start = at + pad(axis) - tap * dilation(axis);
     if (start < 0 || start % stride(axis) != 0) return -1;

@@ -16,9 +16,9 @@ __device__ std::int64_t offset_of(const Positions& positions, std::int64_t i) {
   return at[0];
 }
 
-/// x as kept x reduced x inner, where each of the first two may be several axes apart and `inner`
-/// is what stays when the last axes are kept (else 1). Outputs are kept x inner. A sequence is
-/// `rows` rows of `row` elements, `row_stride` apart.
+/// x as kept x reduced x inner. Each of the first two may be several separate axes, and `inner` is
+/// the size of the last axes when they are preserved (otherwise 1). Outputs have the shape kept x
+/// inner. A sequence is `rows` rows of `row` elements, `row_stride` apart.
 struct ReduceLayout {
   Positions kept, rows;
   std::int64_t row = 1, row_stride = 1, inner = 1;
@@ -81,7 +81,7 @@ struct Divisor {
   }
 };
 
-/// results[output][block] of the tree. A warp owns a block of one output; its lanes read
+/// results[output][block] of the tree. A warp owns a block of one output. Its lanes read
 /// neighbours.
 template <class Combine>
 __global__ void fold_rows_kernel(Global<const typename Combine::Type> x,
@@ -154,7 +154,7 @@ __global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
   }
 }
 
-/// y[output] = the balanced tree over results[output]; a block of threads owns an output.
+/// y[output] = the balanced tree over results[output]. A block of threads owns an output.
 template <class Combine>
 __global__ void fold_results_kernel(Global<const typename Combine::Type> results,
                                     Global<typename Combine::Type> y, ReduceLayout layout,
@@ -203,8 +203,7 @@ class ReduceKernel : public Kernel {
     return static_cast<unsigned>(std::min(blocks, std::int64_t{1} << 20));
   }
 
-  /// Blocks of the tree: by columns where enough lie side by side to fill what memory moves at
-  /// once.
+  /// Blocks of the tree: by columns where enough adjacent ones fill a memory transaction.
   void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
     const Global x(args.in<T>(0), layout_.x_elements);
     const Global y(target, results());
@@ -230,7 +229,7 @@ struct ArgMaxLayout : AxisLines {
   bool last = false;  ///< of equal elements
 };
 
-/// The best element of some; none at first.
+/// The best element of some. None at first.
 template <class C>
 struct Best {
   C value{};
@@ -246,7 +245,7 @@ struct Best {
   }
 };
 
-/// A warp or a thread owns a line. Compares as floats what is stored in fewer bits.
+/// A warp or a thread owns a line. Compares values stored in fewer bits as floats.
 template <class T, int kThreads>
 __global__ void arg_max_kernel(Global<const T> x, Global<std::int64_t> y, ArgMaxLayout layout) {
   using C = scalar::ComputeType<T>;

@@ -11,14 +11,14 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 inline constexpr int kLanes = static_cast<int>(kReductionLanes);
 inline constexpr unsigned kWholeWarp = ~0U;
 
-/// Place of the running thread, in a block whose x counts whole warps.
+/// Place of the running thread, in a block with whole warps along x.
 __device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x) % kLanes; }
 __device__ inline int warp_of_block() { return static_cast<int>(threadIdx.x) / kLanes; }
 /// Number of the running warp in a grid of one dimension, and of all its warps.
 __device__ inline std::int64_t global_warp() { return global_thread() / kLanes; }
 __device__ inline std::int64_t all_warps() { return all_threads() / kLanes; }
 
-/// The lanes of a warp folded by halving; the result is lane 0's.
+/// The lanes of a warp folded by halving. The result is lane 0's.
 template <class Combine>
 __device__ typename Combine::Type fold_lanes(typename Combine::Type value) {
   for (unsigned half = kLanes / 2; half > 0; half /= 2) {
@@ -27,7 +27,7 @@ __device__ typename Combine::Type fold_lanes(typename Combine::Type value) {
   return value;
 }
 
-/// The lanes of a warp folded neighbour with neighbour, as the balanced tree does; lanes beyond its
+/// The lanes of a warp folded neighbour with neighbour, as the balanced tree does. Lanes beyond its
 /// end hold kStart. The result is lane 0's.
 template <class Combine>
 __device__ typename Combine::Type fold_neighbours(typename Combine::Type value) {
@@ -38,7 +38,7 @@ __device__ typename Combine::Type fold_neighbours(typename Combine::Type value) 
 }
 
 /// Calls add(value(i)) for the elements i < count of a block of the tree that belong to the running
-/// lane, in ascending order. Of a whole block kAhead elements are read before the first is added:
+/// lane, in ascending order. kAhead elements of a whole block are read before the first is added:
 /// reads that wait for each other cannot use the bandwidth of a GPU's memory.
 template <int kAhead, class Value, class Add>
 __device__ void for_each_of_lane(std::int64_t count, const Value& value, const Add& add) {
@@ -58,7 +58,7 @@ __device__ void for_each_of_lane(std::int64_t count, const Value& value, const A
   }
 }
 
-/// One block of the tree, elements value(i) for i < count, by one warp; the result is lane 0's.
+/// One block of the tree, elements value(i) for i < count, by one warp. The result is lane 0's.
 template <class Combine, class Value>
 __device__ typename Combine::Type fold_block_by_warp(std::int64_t count, const Value& value) {
   using T = typename Combine::Type;
@@ -69,7 +69,7 @@ __device__ typename Combine::Type fold_block_by_warp(std::int64_t count, const V
   return one_nan(fold_lanes<Combine>(total));
 }
 
-/// The shared memory in which a block of threads folds results.
+/// The shared memory that a block of threads folds results in.
 template <class T>
 struct FoldSpace {
   Shared<T, kLanes> of_warps;
@@ -94,8 +94,8 @@ __device__ typename Combine::Type fold_chunk(Global<const typename Combine::Type
   return one_nan(__shfl_sync(kWholeWarp, fold_neighbours<Combine>(of_warp), 0));
 }
 
-/// The balanced tree over the results of `count` blocks, by all threads of a block, each of which
-/// gets the total. The block is of one dimension: 32, 64, ... or 1024 threads.
+/// The balanced tree over the results of `count` blocks, by all threads of a block. Each gets the
+/// total. The block is of one dimension: 32, 64, ... or 1024 threads.
 template <class Combine>
 __device__ typename Combine::Type fold_results(Global<const typename Combine::Type> results,
                                                std::int64_t count,

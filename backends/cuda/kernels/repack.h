@@ -9,7 +9,7 @@
 
 namespace triptych::cuda {
 
-/// Images, or weights: [images, channels, plane] with `stride` elements from image to image; packed
+/// Images, or weights: [images, channels, plane] with `stride` elements from image to image. Packed
 /// they are [images, plane, channels] and dense.
 struct ImageBlock {
   std::int64_t images = 1, channels = 1, plane = 1;
@@ -28,7 +28,7 @@ struct ChannelFinish {
 
 /// The functions of one build.
 struct Repacking {
-  /// x as the block lies, y packed; they do not overlap. `round`: to bfloat16, kept in float32.
+  /// x as the block lies, y packed. They do not overlap. `round`: to bfloat16, kept in float32.
   void (*pack)(Stream* stream, const float* x, float* y, const ImageBlock& block, bool round);
   /// x packed, y as the block lies.
   void (*unpack)(Stream* stream, const float* x, float* y, const ImageBlock& block,

@@ -14,13 +14,13 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Bytes of so many elements, whole in what the copy engine asks of an address.
+/// Bytes of so many elements, rounded up to the alignment of the copy engine.
 inline std::size_t whole_lines(std::int64_t elements) {
   constexpr std::size_t kLine = 128;
   return (static_cast<std::size_t>(elements) * sizeof(BFloat16) + kLine - 1) / kLine * kLine;
 }
 
-/// Rounds images into scratch memory; for a layer's input and for its output's gradient.
+/// Rounds images into scratch memory, for a layer's input and for its output's gradient.
 class RoundedImages {
  public:
   RoundedImages() = default;
@@ -97,7 +97,7 @@ ConvGeometry geometry_of(const auto& op, const KernelQuery& query) {
   return op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
 }
 
-/// One phase of a convolution; of a transposed one as many as remainders of an output by the
+/// One phase of a convolution. A transposed one has as many as remainders of an output by the
 /// stride.
 inline std::vector<ConvPhase> conv_phases(Device& device, const Window& w, bool transposed) {
   std::vector<ConvPhase> phases;

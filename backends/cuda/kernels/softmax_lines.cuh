@@ -23,7 +23,7 @@ struct Lines : AxisLines {
 /// tree: 32, or fewer when a line has no more elements. Else it is a warp.
 template <int kOwnLanes>
 struct LineOwner {
-  /// True when it is enough for any line that it is given.
+  /// True when it suffices for every line.
   static constexpr bool kIsOneBlock = kOwnLanes < kLanes;
   static constexpr int kThreads = 1;
 

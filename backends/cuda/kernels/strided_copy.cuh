@@ -1,6 +1,6 @@
-// The one engine that moves elements: an N-dimensional copy between two strided views. Axes that
-// lie behind each other in both views are merged, and where rows are contiguous they move in units
-// of up to 16 bytes, whatever the elements are.
+// The one engine that moves elements: an N-dimensional copy between two strided views. Consecutive
+// axes of both views are merged, and contiguous rows move in units of up to 16 bytes, for elements
+// of any type.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// The widest unit, up to 16 bytes, of which byte counts and addresses, joined by |, are multiples.
+/// The widest unit, up to 16 bytes, that divides the byte counts and addresses, joined by |.
 inline std::uint64_t widest_unit(std::uint64_t joined) {
   joined |= 16;
   return joined & (~joined + 1);
@@ -90,8 +90,8 @@ __global__ void strided_copy_kernel(Global<const Unit> x, Global<Unit> y, CopyWa
 
 class StridedCopy {
  public:
-  /// The views have equal shapes of up to 8 dimensions, or fewer axes when they are merged; `to`
-  /// visits no element twice.
+  /// The views have equal shapes of up to 8 dimensions, or fewer axes when they are merged. `to`
+  /// visits each element at most once.
   StridedCopy(const StridedView& from, const StridedView& to, DType dtype)
       : walk_(from, to),
         element_size_(dtype_size(dtype)),
@@ -99,7 +99,7 @@ class StridedCopy {
     TRIPTYCH_ASSERT(from.shape == to.shape);
   }
 
-  /// y[to] = x[from]; x and y are the addresses of the views' element 0 and do not overlap.
+  /// y[to] = x[from]. x and y are the addresses of the views' element 0 and do not overlap.
   void run(Stream* stream, const std::byte* x, std::byte* y) const {
     if (walk_.offsets.elements == 0) return;
     const auto unit_size = widest_unit(joined_distances_ | address_of(x) | address_of(y));
@@ -131,7 +131,7 @@ class CopyKernel : public Kernel {
   StridedCopy copy_;
 };
 
-/// The kernel of an operator whose output is `view_of` its input. Takes strided operands.
+/// The kernel of an operator with `view_of` its input as output. Takes strided operands.
 template <class ViewOp>
 class ViewKernel : public CopyKernel {
  public:

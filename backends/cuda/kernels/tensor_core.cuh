@@ -14,8 +14,8 @@
 //   b 16 x 8   pairs[0]: (2t, g) (2t+1, g)      pairs[1]: (2t+8, g) (2t+9, g)
 //   c 16 x 8   sums[0], sums[1]: (g, 2t) (g, 2t+1)    sums[2], sums[3]: the same in row g+8
 //
-// Products of two bfloat16 are exact in float32. In which order, and with which rounding, a tensor
-// core adds 16 of them to c is not documented: it truncates, and aligns several terms at once. The
+// Products of two bfloat16 are exact in float32. The order and the rounding with which a tensor
+// core adds 16 of them to c are not documented: it truncates, and aligns several terms at once. The
 // emulation adds them in ascending k, one fused multiply-add each. A kernel built on this therefore
 // keeps the error bound of the contract bf16, and has the bits of none.
 
@@ -54,12 +54,12 @@ struct Swizzled {
 //   void multiply(FragmentC& c, const FragmentA& a, const FragmentB& b);    c += a b
 //   void load_matrices(Swizzled<kRows>& from, int row, int piece, Pair (&out)[4]);
 //     Four matrices of 8 x 8: lane 8i + j names row j of matrix i. Of matrix i a lane gets (g, 2t)
-//     and (g, 2t+1) as out[i]; _transposed: (2t, g) and (2t+1, g).
+//     and (g, 2t+1) as out[i]. _transposed: (2t, g) and (2t+1, g).
 // And for one lane:
 //   class CopyQueue { copy(...), commit(), wait<kPending>() };
-//     copy: one piece from global to shared memory, or zeros; commit: closes a group of copies;
-//     wait: until all groups but the last kPending have landed, for this lane: others see them
-//     after a barrier. Until then what stands there is undefined.
+//     copy: one piece from global to shared memory, or zeros. commit: closes a group of copies.
+//     wait: until all groups but the last kPending have landed, for this lane. Other lanes see them
+//     after a barrier. Until then its content is undefined.
 #if defined(__CUDACC__)
 #include "backends/cuda/device/tensor_core_ptx.cuh"
 #else

@@ -1,8 +1,8 @@
-// Attention as in attention.cu, on the tensor cores (FlashAttention-2's division of the work): a
-// block of four warps owns 64 queries of a head, a warp 16 of them, whose rows of scores and of the
-// output lie in its registers. Keys and values come 64 at a time by asynchronous copies, two stages
-// deep. The scores of a warp are, as they lie, the operand that weighs the values: nothing but keys
-// and values passes through shared memory.
+// Attention as in attention.cu, on the tensor cores (FlashAttention-2's division of the work). A
+// block of four warps owns 64 queries of a head, and a warp owns 16 of them, with their rows of
+// scores and of the output in its registers. Keys and values come 64 at a time by asynchronous
+// copies, two stages deep. The scores of a warp are, as they lie, the operand that weighs the
+// values: nothing but keys and values passes through shared memory.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/bf16_operands.h"
@@ -73,7 +73,8 @@ __device__ float fold_four(float value) {
   return Combine()(value, __shfl_xor_sync(kWholeWarp, value, 2));
 }
 
-/// Scores become weights relative to the largest score so far, and so does what was summed before.
+/// Scores become weights relative to the largest score so far, and earlier sums are rescaled
+/// accordingly.
 template <int kChunks>
 __device__ void weigh(WarpRows<kChunks>& rows, FragmentC (&s)[8]) {
 #pragma unroll
@@ -146,7 +147,7 @@ __device__ void add_values(HeadTiles<kChunks>& tiles, int stage, const FragmentC
   }
 }
 
-/// Scales scores; -inf for keys that are not there, or that a query does not see.
+/// Scales scores. -inf for keys that are not there, or that a query does not see.
 __device__ inline void mask(const FlashProblem& problem, std::int64_t query, std::int64_t key,
                             FragmentC (&s)[8]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;

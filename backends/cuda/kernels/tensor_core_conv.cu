@@ -10,7 +10,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Rounded images [N, height, width, groups, channels] whose patches are an operand: a row is a
+/// Rounded images [N, height, width, groups, channels] with patches as an operand: a row is a
 /// position of the output in one of the images, a column a tap and channel.
 struct RoundedPatches {
   std::int64_t height = 1, width = 1, pitch = 1;  ///< pitch: elements of a pixel
@@ -31,7 +31,7 @@ struct RoundedPatches {
   }
 };
 
-/// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]; a batch entry is a group.
+/// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]. A batch entry is a group.
 struct RoundedConvProblem {
   static constexpr bool kRowsAlongK = true, kColumnsAlongN = false;
 
@@ -87,7 +87,7 @@ struct RoundedConvProblem {
   }
 };
 
-/// dw[o, (tap, channel)] = sum over k = (image, position) of dy[k, o] patch[k, (tap, channel)]; a
+/// dw[o, (tap, channel)] = sum over k = (image, position) of dy[k, o] patch[k, (tap, channel)]. A
 /// batch entry is a group.
 struct RoundedWeightGradientProblem {
   static constexpr bool kRowsAlongK = false, kColumnsAlongN = true;
@@ -95,7 +95,7 @@ struct RoundedWeightGradientProblem {
   GemmSizes sizes;  ///< n: of padded channels
   Global<const BFloat16> left, right;
   RoundedPatches patches;
-  std::int64_t dy_pitch = 1, dy_channels = 1;     ///< of a position, of a group; padded
+  std::int64_t dy_pitch = 1, dy_channels = 1;     ///< of a position, of a group, padded
   std::int64_t channels = 1, group_channels = 1;  ///< padded, and those there are
   std::int64_t taps = 1;
   Global<float> dw;

@@ -4,8 +4,8 @@
 // one is multiplied, two are on their way.
 //
 // A Problem has `sizes` and `entry(batch)`, which gives one product of the batch: arrays `left` and
-// `right`; `at_a(m, k)` and `at_b(k, n)`, where in them the eight elements from there on lie along
-// k or, as kRowsAlongK and kColumnsAlongN say, along m and n; `store(m, n, sum)`, and
+// `right`. `at_a(m, k)` and `at_b(k, n)`, where in them the eight elements from there on lie along
+// k or, as kRowsAlongK and kColumnsAlongN say, along m and n. `store(m, n, sum)`, and
 // `store_inside` for two neighbours along n, the first even, as far as they lie inside of y.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Where a piece of an operand lies; not `inside`: it is zeros.
+/// Where a piece of an operand lies. Not `inside`: it is zeros.
 struct PiecePlace {
   std::int64_t index;
   bool inside;
@@ -26,7 +26,7 @@ struct PiecePlace {
 
 struct TensorTiles {
   static constexpr int kSize = 128, kDepth = 64, kStages = 3, kThreads = 128;
-  /// Rows of m with k along them; or rows of k, those of m < 64 before the others.
+  /// Rows of m with k along them, or rows of k, with those of m < 64 before the others.
   Swizzled<kStages * kSize> a, b;
 };
 
@@ -111,7 +111,7 @@ __device__ inline TileNumber tile_number(std::int64_t number, std::int64_t down,
   return {first + rest % height, rest / height};
 }
 
-/// Multiplies what lies in one stage.
+/// Multiplies the data of one stage.
 template <class Problem>
 __device__ void multiply_tile(TensorTiles& tiles, int stage, int m, int n,
                               FragmentC (&sums)[4][8]) {
@@ -261,7 +261,7 @@ void launch_tensor_core_gemm(Stream* stream, const char* name, const Problem& pr
   }
 }
 
-/// Within what the kernel numbers; tensor cores round where other contracts do not.
+/// Within the index range of the kernel. Tensor cores round where other contracts do not.
 inline Verdict accepts_tensor_core(const GemmSizes& sizes, Contract contract) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   if (contract != Contract::Bf16) {

@@ -14,7 +14,7 @@ inline constexpr bool kBuiltForHopper = false;
 inline constexpr bool kBuiltForHopper = true;
 #endif
 
-/// Appends a kernel whose products tensor cores compute in bfloat16.
+/// Appends a kernel with bfloat16 products on tensor cores.
 inline void add_for_bf16(KernelList& list, KernelEntry entry) {
   if (list.capability() < 80) {
     entry.accepts = [](const KernelQuery&) {

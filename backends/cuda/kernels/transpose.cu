@@ -11,7 +11,7 @@ constexpr int kTile = 32;
 constexpr int kWarps = static_cast<int>(kBlock) / kTile;
 constexpr std::int64_t kNarrowest = 8;  ///< a narrower plane leaves most lanes of a tile idle
 
-/// Room behind each row, a bank at least, keeps a column of a tile in different banks.
+/// Padding behind each row, at least a bank, puts a column of a tile into different banks.
 template <class T>
 struct Tile {
   static constexpr int kPadding = sizeof(T) < 4 ? 4 / sizeof(T) : 1;

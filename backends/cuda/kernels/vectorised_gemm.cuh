@@ -2,8 +2,8 @@
 // access 16 bytes wide and the next tiles on their way while the present ones are multiplied.
 // A block of 256 threads owns 128 x 128 elements of y, a warp 32 x 64, a thread 8 x 8 in four
 // pieces of 4 x 4: lanes that read one row of a tile together then read 16 bytes next to each
-// other. Beside what gemm.cuh asks, an entry of a Problem has `a4(m, k)`, `b4(k, n)` (four operands
-// along the axis that lies contiguous) and `store4(m, n, sums)` (along n).
+// other. In addition to the demands of gemm.cuh, an entry of a Problem has `a4(m, k)`, `b4(k, n)`
+// (four operands along the contiguous axis) and `store4(m, n, sums)` (along n).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ __device__ WidePlace wide_place() {
   return {thread / kVectors, thread % kVectors * 4};
 }
 
-/// Reads what a thread brings of the tiles at k0.
+/// Reads the elements that a thread loads of the tiles at k0.
 template <class Problem, class Entry>
 __device__ void fetch_tiles(const Problem& problem, const Entry& entry, std::int64_t m0,
                             std::int64_t n0, std::int64_t k0, Four& of_a, Four& of_b) {
@@ -59,7 +59,7 @@ __device__ void store_operand(const Four& fetched, Tile& tile, int stage) {
   }
 }
 
-/// A thread's first row and column in the tile; its pieces lie 16 rows and 32 columns apart.
+/// A thread's first row and column in the tile. Its pieces lie 16 rows and 32 columns apart.
 struct WidePosition {
   static constexpr int kRowStep = 16, kColumnStep = 32;
   int row, column;
@@ -147,7 +147,7 @@ void launch_vectorised_gemm(Stream* stream, const char* name, const Problem& pro
 }
 
 /// Large enough for a tile, and whole in vectors of four: rows of n, and of m where it is a's
-/// contiguous axis; whole tiles of k, for an added zero could turn a -0 into +0.
+/// contiguous axis. Whole tiles of k, for an added zero could turn a -0 into +0.
 inline Verdict accepts_vectorised(const GemmSizes& sizes, bool rows_along_k) {
   if (sizes.m < WideTile::kSize || sizes.n < WideTile::kSize) {
     return Verdict::no("needs at least 128 rows and 128 columns");

@@ -1,4 +1,4 @@
-// One warp that reads memory by a rule, to be looked at: what strides and offsets cost.
+// One warp that reads memory by a rule, as a lesson on the cost of strides and offsets.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ struct AccessPattern {
   std::int64_t stride = 1, first = 0;
 };
 
-/// Launches the kernel; its requests are on the stream's counters, and told to its watcher. Throws
+/// Launches the kernel. Its requests are on the stream's counters, and told to its watcher. Throws
 /// InvalidArgument for a pattern that no GPU can read, or that reads more than 64 KiB.
 void run_access_pattern(emulation::EmulatedStream& stream, const AccessPattern& pattern);
 

@@ -1,6 +1,6 @@
 // Matrix products with one mistake each, for `triptych check` to find. Each is the step "tiled" of
-// the ladder (kernels/matmul.cu), but for the line that the name of the mistake points at. They are
-// compiled for the counted emulation alone, and no plan chooses them.
+// the ladder (kernels/matmul.cu), except for the line that the name of the mistake points at. They
+// are compiled for the counted emulation alone, and no plan chooses them.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/platform.h"
 #include "core/ops/matmul.h"
@@ -21,7 +21,7 @@ struct Tile {
   Shared<float, kTile, kTile> b;  // [k, n]
 };
 
-/// y [m, n] = a [m, k] b [k, n]; one thread per element, a block of 16 x 16 shares its tiles.
+/// y [m, n] = a [m, k] b [k, n]. One thread per element, a block of 16 x 16 shares its tiles.
 template <Mistake kMistake>
 __global__ void tiled_kernel(Global<const float> a, Global<const float> b, Global<float> y,
                              Sizes sizes) {
@@ -49,7 +49,7 @@ __global__ void tiled_kernel(Global<const float> a, Global<const float> b, Globa
   if (m < sizes.m && n < sizes.n) y[m * sizes.n + n] = sum;
 }
 
-/// One warp per element; its lanes share the products and add them up by shuffles. Lanes without a
+/// One warp per element. Its lanes share the products and add them up by shuffles. Lanes without a
 /// product have left, though the shuffle's mask still waits for them.
 __global__ void missing_lane_kernel(Global<const float> a, Global<const float> b, Global<float> y,
                                     Sizes sizes) {
@@ -66,7 +66,7 @@ __global__ void missing_lane_kernel(Global<const float> a, Global<const float> b
 
 unsigned tiles(std::int64_t count) { return static_cast<unsigned>((count + kTile - 1) / kTile); }
 
-/// The lessons, as what launches them.
+/// The lessons as launchable kernels.
 template <Mistake kMistake>
 struct Tiled {
   static constexpr const char* kName =

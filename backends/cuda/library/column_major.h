@@ -14,16 +14,16 @@ namespace triptych::cuda {
 struct BlasFactor {
   bool transposed = false;
   std::int64_t rows = 1, columns = 1;
-  std::int64_t batch_stride = 0;  ///< elements to the next batch entry; 0: all share one
+  std::int64_t batch_stride = 0;  ///< elements to the next batch entry. 0: all share one
 };
 
-/// result [m, n] = op(left) [m, k] op(right) [k, n], all column-major; `left` is MatMul's b,
+/// result [m, n] = op(left) [m, k] op(right) [k, n], all column-major. `left` is MatMul's b,
 /// `right` its a, and the result its y.
 struct BlasProduct {
   std::int64_t m = 1, n = 1, k = 1;
   std::int64_t batch = 1;
   BlasFactor left, right;
-  std::string problem;  ///< why the product cannot be written so; empty where it can
+  std::string problem;  ///< why the product cannot be written so. Empty where it can
 };
 
 BlasProduct blas_product(const MatMul& op, const MatMulGeometry& geometry);

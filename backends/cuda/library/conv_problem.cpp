@@ -39,7 +39,7 @@ Roles roles_of(const KernelQuery& query) {
 }
 
 /// Bytes that the operand's first element is surely aligned to, up to 16. A value that is written
-/// into a concat starts at one of its channels; one of a single image does not tell that it is.
+/// into a concat starts at one of its channels. One of a single image does not tell that it is.
 std::int64_t alignment_of(const Operand& operand) {
   const auto& shape = operand.spec.shape;
   if (operand.is_dense() && shape[0] > 1) return 16;

@@ -7,8 +7,8 @@
 
 namespace triptych::cuda::cudnn {
 
-/// Says whether cuDNN can be asked for this node, with operands as they lie in memory (Nchw;
-/// float32 only), or copied, rounded as the contract says, with the channels innermost (Nhwc).
+/// Whether cuDNN can serve this node, with operands in their own layout (Nchw, float32 only), or
+/// copied, rounded by the contract, with the channels innermost (Nhwc).
 Verdict accepts_conv(const KernelQuery& query, Layout layout);
 
 /// The problem of a node that is accepted. A forward convolution's bias is cuDNN's in Nchw. It is

@@ -26,7 +26,7 @@ struct CublasLtCalls {
   decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
 };
 
-/// Why cuBLASLt cannot be called; empty: it can.
+/// Why cuBLASLt cannot be called. Empty: it can.
 const std::string& cublaslt_problem();
 
 /// Throws DeviceError with the problem, if there is one.

@@ -23,7 +23,7 @@ struct Calls {
   decltype(&cudnnBackendSetAttribute) set_attribute;
 };
 
-/// Why cuDNN cannot be called; empty: it can.
+/// Why cuDNN cannot be called. Empty: it can.
 const std::string& library_problem();
 
 /// Throws DeviceError with the problem, if there is one.

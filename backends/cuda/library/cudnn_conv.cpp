@@ -32,9 +32,9 @@ class Library {
   cudnnHandle_t handle() const { return handle_; }
   cudnn::Planner& planner() { return planner_; }
 
-  /// Work goes to this stream from now on. cuDNN is told only when it is another one: the first,
-  /// plain run of a segment sets it, and nothing says what setting it does to a stream that is
-  /// recorded.
+  /// Work goes to this stream from now on. cuDNN learns of it only when the stream changes: the
+  /// first, plain run of a segment sets it, and the effect on a stream in recording is not
+  /// documented.
   void use(cudaStream_t stream) {
     if (stream_ == stream) return;
     cudnn::check(cudnn::calls().set_stream(handle_, stream), "choosing the stream");
@@ -71,8 +71,8 @@ class Execution {
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  /// The pointers of a plan's node are the same in every run: what cuDNN needs to know of them is
-  /// made in the first.
+  /// The pointers of a plan's node are the same in every run: the first run prepares all that cuDNN
+  /// needs of them.
   void run(std::span<const Pointer> pointers, void* workspace, cudaStream_t stream) {
     if (!arguments_ || !std::ranges::equal(pointers, known_, {}, &Pointer::data, &Pointer::data) ||
         workspace != workspace_) {
@@ -131,7 +131,7 @@ bool has_relu(const KernelQuery& query, const ConvProblem& problem) {
   return problem.pass == Pass::Forward && query.as<Conv>().activation == "relu";
 }
 
-/// On operands as they lie in memory; f32 only.
+/// On operands in their own layout, f32 only.
 class InPlaceConv : public Kernel {
  public:
   static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::Nchw); }
@@ -167,9 +167,9 @@ class InPlaceConv : public Kernel {
   Execution execution_;
 };
 
-/// On copies with the channels innermost. Under bf16 they are rounded to bfloat16 and kept in
-/// float32, so that TF32 multiplies them exactly: cuDNN has no ready-made engine for bfloat16
-/// operands whose result is float32.
+/// On copies with the channels innermost. Under bf16 they are rounded to bfloat16 and stored in
+/// float32, so that TF32 multiplies them exactly: cuDNN has no ready-made engine with bfloat16
+/// operands and a float32 result.
 class ChannelsLastConv : public Kernel {
  public:
   static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::Nhwc); }

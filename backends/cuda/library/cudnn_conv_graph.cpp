@@ -18,8 +18,8 @@ enum : std::int64_t { kSum = 5 };
 
 struct TensorDescription {
   std::int64_t id = 0;
-  std::int64_t sizes[4] = {};  ///< [N, C, H, W], whatever the layout
-  std::int64_t image = 0;      ///< elements from image to image; 0: dense
+  std::int64_t sizes[4] = {};  ///< [N, C, H, W], for every layout
+  std::int64_t image = 0;      ///< elements from image to image. 0: dense
   std::int64_t alignment = 16;
   bool is_virtual = false;
 };

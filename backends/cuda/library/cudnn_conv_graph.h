@@ -23,7 +23,7 @@ struct ConvProblem {
   ConvGeometry geometry;
   Layout layout = Layout::Nchw;
   bool bias = false;
-  std::int64_t x_image = 0, y_image = 0;  ///< elements from image to image; 0: dense
+  std::int64_t x_image = 0, y_image = 0;  ///< elements from image to image. 0: dense
   std::int64_t x_alignment = 16, w_alignment = 16, y_alignment = 16;  ///< bytes
 };
 

@@ -13,8 +13,8 @@
 
 namespace triptych::cuda::cudnn {
 
-/// Throws UnsupportedError where cuDNN says that it does not support what was asked, else
-/// DeviceError, with what was being done and cuDNN's own words.
+/// Throws UnsupportedError where cuDNN reports that it does not support the request, otherwise
+/// DeviceError, with the action and cuDNN's own text.
 void check(cudnnStatus_t status, const char* doing);
 
 class Descriptor {

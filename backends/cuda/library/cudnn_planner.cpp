@@ -11,7 +11,7 @@
 namespace triptych::cuda::cudnn {
 namespace {
 
-/// Engines that want more are passed over: the plan's scratch would outgrow what they save.
+/// Engines that need more are skipped: the plan's scratch would outgrow their benefit.
 constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 28;
 
 Descriptor engine_of(const Descriptor& configuration) {

@@ -19,14 +19,14 @@ struct EngineNotes {
   std::set<cudnnBackendBehaviorNote_t> behaviour;
 };
 
-/// Why an engine with these notes is not taken under a contract; empty where it may be. Every
-/// contract forbids operands that are rounded further, sums in less than float32, other algorithms
-/// than the sum of products (FFT, Winograd), and sums whose order varies from run to run; f32 also
-/// tensor cores, since those of float32 operands round them to TF32. Engines that are compiled when
-/// they are first used, which takes seconds for each shape, are left out, too.
+/// Why an engine with these notes is not taken under a contract. Empty where it may be. Every
+/// contract forbids further rounding of operands, sums in less than float32, other algorithms than
+/// the sum of products (FFT, Winograd), and sums with an order that varies from run to run. f32
+/// also forbids tensor cores, since those of float32 operands round them to TF32. Engines that are
+/// compiled when they are first used, which takes seconds for each shape, are left out, too.
 std::string refusal(const EngineNotes& notes, Contract contract);
 
-/// A plan in cuDNN's JSON form, which is what is kept, and what a kernel loads.
+/// A plan in cuDNN's JSON form, which a cache stores and a kernel loads.
 struct ConvPlan {
   std::string json;
   std::int64_t engine = 0;
@@ -42,7 +42,7 @@ class Planner {
   /// is not complete.
   explicit Planner(const std::string& description, TextCache* cache = nullptr);
 
-  /// Throws UnsupportedError with what each engine was refused for when none is left.
+  /// Throws UnsupportedError with the reason of each refused engine when none is left.
   ConvPlan plan(const ConvProblem& problem, Contract contract);
   /// cuDNN's description of the GPU.
   std::string description() const;

@@ -13,7 +13,7 @@ namespace triptych::cuda {
 /// the build was made without it, or it is not found when the program runs.
 std::vector<BackendLibrary> libraries();
 
-/// Why a build without the toolkit has none, and what would add it.
+/// Why a build without the toolkit has none, and the command that would add it.
 Availability without_toolkit();
 
 }  // namespace triptych::cuda

@@ -1,7 +1,7 @@
 // Functions that g++'s instrumentation calls (-fsanitize=thread, -fsanitize-coverage=trace-pc,
 // -fsanitize=bounds-strict), and the words of language.h, passed on to the program. Compiled into
-// every library of plain kernels, without instrumentation; the run-time libraries of the
-// sanitizers are not linked.
+// every library of plain kernels, without instrumentation. The run-time libraries of the sanitizers
+// are not linked.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/plain/services.h"
 
@@ -16,7 +16,7 @@ inline void touch(Touch how, const void* address, std::size_t bytes, const void*
   if (services != nullptr) services->touch(how, address, bytes, pc);
 }
 
-/// An access of a type whose alignment may be smaller than its size.
+/// An access of a type with an alignment that may be smaller than its size.
 inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
                          const void* pc) {
   if (services != nullptr) services->touch_pieces(how, address, bytes, most, pc);

@@ -34,7 +34,7 @@ struct WordOf<2> {
   using Type = unsigned short;
 };
 
-/// Replaces *at by change(*at) as one operation; returns what it was.
+/// Replaces *at by change(*at) as one operation. Returns the previous value.
 template <class T, class Change>
 TRIPTYCH_UNWATCHED T atomically(T* at, const Location& where, const Change& change,
                                 Touch how = Touch::Atomic) {

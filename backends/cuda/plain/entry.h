@@ -1,5 +1,5 @@
-// Descriptions of kernels for the program: what their parameters are, and how one is called for a
-// thread. Written behind a student's source by `triptych kernel`, one KernelEntry for each kernel.
+// Descriptions of kernels for the program: their parameters, and the call for a thread. Written
+// behind a student's source by `triptych kernel`, one KernelEntry for each kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

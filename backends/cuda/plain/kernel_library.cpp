@@ -94,7 +94,7 @@ void KernelLibrary::read_places(const ObjectFile& file) {
   for (std::size_t i = 0; i + 1 < lines_.rows.size(); ++i) {
     const auto& row = lines_.rows[i];
     const auto next = std::min(lines_.rows[i + 1].address, end);
-    if (row.ends) own = 0;  // what follows is another function, which may be all foreign
+    if (row.ends) own = 0;  // the rest is another function, which may be all foreign
     if (row.ends || row.address < begin || row.address >= next) continue;
     const auto number = static_cast<std::uint32_t>(i + 1);
     if (row.line != 0 && !is_foreign(lines_.files[row.file])) own = number;
@@ -141,7 +141,7 @@ emulation::Location KernelLibrary::place(const void* pc) const {
   const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
   if (at >= own_row_of_.size() || own_row_of_[at] == 0) return {};
   const auto& row = lines_.rows[own_row_of_[at] - 1];
-  // Two calls of one column are told apart by their addresses.
+  // Their addresses distinguish two calls of one column.
   return {lines_.files[row.file].c_str(), row.line, row.column, static_cast<unsigned>(at)};
 }
 

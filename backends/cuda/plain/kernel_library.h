@@ -18,10 +18,10 @@
 
 namespace triptych::cuda::plain {
 
-/// Name of the symbol at which shared memory of a launch's choice begins (`extern __shared__`); the
+/// Name of the symbol at which shared memory of a launch's choice begins (`extern __shared__`). The
 /// variables of a fixed size lie before it.
 inline constexpr const char* kDynamicShared = "triptych_dynamic_shared";
-/// Bytes that are kept for it.
+/// Bytes reserved for it.
 inline constexpr std::size_t kMostDynamicBytes = 227 * 1024;
 
 /// Section that lists types' alignments: a line "4 12 7 my.cu" for 4 bytes at line 12, column 7 of
@@ -47,22 +47,22 @@ class KernelLibrary {
 
   /// Shared memory of the thread that calls: variables of fixed sizes, then kMostDynamicBytes.
   std::byte* shared_memory() const;
-  /// Bytes of it before the part whose size a launch chooses.
+  /// Bytes of it before the part with a size that a launch chooses.
   std::size_t fixed_shared_bytes() const { return dynamic_offset_; }
   std::span<const Variable> shared_variables() const { return shared_; }
   /// `__device__` and `__constant__` variables.
   std::span<const Variable> global_variables() const { return global_; }
   std::span<const Variable> constant_variables() const { return constant_; }
-  /// True for an address in what the library may read and not write.
+  /// True for an address in memory that the library may read and not write.
   bool is_read_only(std::uintptr_t address) const;
 
-  /// The place in a student's source of the call that returns to `pc`; of one in a header,
-  /// the one before it, in which the header's function was inlined. Line 0: of another library.
+  /// The place in a student's source of the call that returns to `pc`. For one in a header,
+  /// the call before it, where the header's function was inlined. Line 0: of another library.
   emulation::Location place(const void* pc) const;
-  /// True when the call that returns to `pc` stands in a student's source.
+  /// True when the call that returns to `pc` is in a student's source.
   bool is_own(const void* pc) const;
-  /// Bytes of each access of which a copy of so many bytes consists: as the alignment of its type
-  /// allows, which is known by its place, and at most `most`.
+  /// Bytes of each access of a copy of this many bytes: the alignment of its type at that place,
+  /// and at most `most`.
   std::size_t piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const;
 
  private:

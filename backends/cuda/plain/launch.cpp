@@ -18,8 +18,8 @@ namespace {
 /// Steps after which a thread lets the others of its block go on.
 constexpr std::uint64_t kTurn = 1024;
 
-/// Where arrays are put: each in its own piece of the address space, larger than what a 32-bit
-/// index of 16-byte elements spans.
+/// Addresses of arrays: each in its own piece of the address space, larger than a 32-bit index of
+/// 16-byte elements can span.
 constexpr std::uintptr_t kFirstPlace = std::uintptr_t{0x2000} << 32,
                          kDistance = std::uintptr_t{1} << 38;
 constexpr std::uintptr_t kPlaces = 64;

@@ -32,11 +32,11 @@ class DeviceMemory {
 
 struct Launch {
   const KernelEntry* kernel = nullptr;
-  /// Its shared_bytes are those that the launch asks for, beside the kernel's own arrays.
+  /// Its shared_bytes are those of the launch, in addition to the kernel's own arrays.
   emulation::LaunchShape shape;
   std::vector<DeviceArray> arrays;
   std::vector<void*> arguments;  ///< each points at the value of a parameter
-  int threads = 1;               ///< of this processor; with one, all runs are the same
+  int threads = 1;               ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
 };

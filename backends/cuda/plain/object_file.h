@@ -42,8 +42,8 @@ class ObjectFile {
   explicit ObjectFile(const std::filesystem::path& path);
 
   const std::vector<Symbol>& symbols() const { return symbols_; }
-  /// Functions whose entry is noted (the attribute patchable_function_entry), of a file that was
-  /// not linked yet.
+  /// Functions with a noted entry (the attribute patchable_function_entry), of a file that was not
+  /// linked yet.
   std::vector<Symbol> noted_functions() const;
   /// Addresses of the sections that are data which nobody writes.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> read_only() const;
@@ -52,7 +52,7 @@ class ObjectFile {
   std::pair<std::uint64_t, std::uint64_t> code() const;
   /// Empty where the file has none.
   LineTable lines() const;
-  /// Content of a section; empty where the file has none of that name.
+  /// Content of a section. Empty where the file has none of that name.
   std::string text(std::string_view section) const;
 
  private:

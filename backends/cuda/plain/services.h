@@ -35,7 +35,7 @@ struct Services {
   void (*touch)(Touch, const void* address, std::size_t bytes, const void* pc);
   /// The same of a function that knows its place.
   void (*touch_at)(Touch, const void* address, std::size_t bytes, const emulation::Location&);
-  /// The same of one that is as wide as a type, whose alignment the program looks up: at most
+  /// The same for one as wide as a type, with the alignment that the program looks up: at most
   /// `most` bytes.
   void (*touch_pieces)(Touch, const void* address, std::size_t bytes, std::size_t most,
                        const void* pc);
@@ -44,7 +44,7 @@ struct Services {
   /// An index beyond an array's bounds.
   void (*beyond)(const void* pc, const char* array, std::int64_t index);
   void (*fail)(const char* what, const emulation::Location&);
-  /// A call that returns to `pc` of what no kernel can do. Does not come back.
+  /// A call that returns to `pc` of a function that kernels do not support. Does not come back.
   void (*refuse)(const char* what, const void* pc);
   void (*barrier)(const emulation::Location&);
   bool (*exchange)(std::uint32_t mask, std::uint64_t value, const emulation::Location&,
@@ -72,7 +72,7 @@ struct KernelEntry {
   const char* name;
   const Parameter* parameters;
   unsigned count;
-  /// Calls the kernel for the running thread; arguments[i] points at the value of parameter i.
+  /// Calls the kernel for the running thread. arguments[i] points at the value of parameter i.
   void (*call)(void* const* arguments);
 };
 

@@ -20,7 +20,7 @@ using emulation::Block;
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-/// Stacks of a thread of the processor: for the handler, and for what follows it.
+/// Stacks of a thread of the processor: for the handler, and for the code after it.
 struct Stacks {
   alignas(64) std::array<std::byte, kStackBytes> handler, after;
 
@@ -56,8 +56,8 @@ bool beyond_stack() {
   return caught.stack < bottom || (caught.address < bottom && bottom - caught.address <= page);
 }
 
-/// Where the thread goes on after the handler: on a stack of its own, outside of the handler, so
-/// that it may do what any thread may.
+/// The continuation of the thread after the handler: on a stack of its own, outside of the handler,
+/// so that it may do everything that a thread may.
 [[noreturn]] void go_on() {
   const auto* library = watched_library();
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a register's value

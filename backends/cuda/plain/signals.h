@@ -6,8 +6,8 @@
 
 namespace triptych::cuda::plain {
 
-/// Turns segmentation faults and divisions by zero of kernels into faults, as long as it lives;
-/// those of anything else go where they went before.
+/// Turns segmentation faults and divisions by zero of kernels into faults, as long as it lives.
+/// Those of anything else go where they went before.
 class SignalGuard {
  public:
   SignalGuard();
@@ -19,7 +19,7 @@ class SignalGuard {
 /// Prepares the calling thread of the processor for them.
 void expect_signals();
 
-/// The library whose kernel the calling thread of the processor runs; nullptr: none.
+/// The library with the kernel that the calling thread of the processor runs, or nullptr.
 const KernelLibrary* watched_library();
 
 }  // namespace triptych::cuda::plain

@@ -154,7 +154,7 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   fail_elsewhere(how, address, bytes, where);
 }
 
-/// An atomic operation reads what it changes.
+/// An atomic operation reads the value that it changes.
 void Watch::note_content(Touch how, const DeviceArray& array, std::uintptr_t address,
                          std::size_t bytes, const Location& where) const {
   auto& written = written_[static_cast<std::size_t>(&array - arrays_.data())];
@@ -200,7 +200,7 @@ void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, 
   record(Space::Shared, how, address, bytes, where);
 }
 
-/// The array whose begin or end is not further away than it is long, or than a kilobyte.
+/// The array with a begin or end no further away than its length, or than a kilobyte.
 const DeviceArray* Watch::nearest(std::uintptr_t address) const {
   const DeviceArray* best = nullptr;
   std::uintptr_t least = 0;

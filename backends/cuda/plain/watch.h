@@ -1,5 +1,6 @@
-// A launch of a plain kernel as its threads see it: where its arrays lie and what an address is
-// part of. Every access that the compiler reports is judged here before it happens.
+// A launch of a plain kernel as its threads see it: the addresses of its arrays, and the array that
+// an address belongs to. It checks every access that the compiler reports before the access
+// happens.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace triptych::cuda::plain {
 
-/// An array in global memory that a kernel was given.
+/// An array in global memory that a kernel received.
 struct DeviceArray {
   std::string name;  ///< for messages: "argument 3 (c.npy)"
   std::byte* data = nullptr;
@@ -33,10 +34,10 @@ class Watch {
   /// The calling thread of the processor begins to run a thread of the launch.
   void enter() const;
 
-  /// Fails the running thread where it may not do this; else counts and checks it.
+  /// Fails the running thread where it may not do this. Else counts and checks it.
   void access(Touch how, std::uintptr_t address, std::size_t bytes,
               const emulation::Location& where) const;
-  /// The array or variable at an address, for messages; empty: none.
+  /// The array or variable at an address, for messages. Empty: none.
   std::string name(std::uintptr_t address) const;
   const KernelLibrary& library() const { return library_; }
   /// Shared memory that the threads used, as far as its size is fixed, and that of the launch.
@@ -55,12 +56,12 @@ class Watch {
   std::span<const DeviceArray> arrays_;
   std::size_t dynamic_bytes_;
   mutable std::vector<std::atomic<bool>> used_;  ///< by shared variable
-  /// By array and element; empty for arrays that have numbers from the beginning.
+  /// By array and element. Empty for arrays that have numbers from the beginning.
   mutable std::vector<std::vector<std::atomic<bool>>> written_;
 };
 
-/// The table for libraries of kernels: what they call acts on the Watch that the calling thread of
-/// the processor has entered.
+/// The table for libraries of kernels: their calls act on the Watch that the calling thread of the
+/// processor has entered.
 const Services& watch_services();
 
 }  // namespace triptych::cuda::plain

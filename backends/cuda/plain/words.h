@@ -1,6 +1,6 @@
-// Plain CUDA C++ for g++: what nvcc's own headers are to a .cu file. Included before everything
-// else by `triptych kernel`; the compiler itself reports each load and store of what follows
-// (callbacks.cpp), so that kernels are written with bare pointers and __shared__ arrays.
+// Plain CUDA C++ for g++: the counterpart of nvcc's own headers for a .cu file. Included before
+// everything else by `triptych kernel`. The compiler itself reports each load and store of the code
+// below (callbacks.cpp), so that kernels are written with bare pointers and __shared__ arrays.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,10 +19,10 @@
 #include "backends/cuda/plain/vector_types.h"
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
-// A kernel's address is noted in a section of its own, by which the program finds it.
+// A section of its own holds a kernel's address, where the program finds it.
 #undef __global__
 #define __global__ __attribute__((used, noinline, patchable_function_entry(1)))
-// A block runs on one thread of the processor, so that what is the thread's own is the block's.
+// A block runs on one thread of the processor, so that thread-local data belong to the block.
 #define __shared__ thread_local
 #define __constant__ __attribute__((used, visibility("protected")))
 #define __managed__

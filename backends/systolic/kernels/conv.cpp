@@ -1,5 +1,5 @@
 // Convolution: the patches of x stream past the weights [(kernel row, kernel column, channel),
-// output channel]; one problem per group.
+// output channel], with one problem per group.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 

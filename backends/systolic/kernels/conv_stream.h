@@ -15,8 +15,8 @@ struct PatchStream {
 };
 
 /// Group `index` of x [N, C, (H,) W], input 0 of the node, channels stored in groups of `group`.
-/// Tiles are stored as positions whose channels are (tap, channel): a tile then takes as few rows
-/// of the buffer as it can fill, however few channels x has.
+/// Tiles are stored as positions with (tap, channel) as channels: a tile then takes as few rows of
+/// the buffer as it can fill, even if x has few channels.
 PatchStream patch_stream(const ConvGeometry& geometry, std::int64_t image_stride,
                          std::int64_t group, std::int64_t index);
 

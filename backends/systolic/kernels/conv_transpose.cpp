@@ -1,4 +1,4 @@
-// Transposed convolution by phases: the outputs whose positions leave one remainder modulo the
+// Transposed convolution by phases: the outputs at positions with the same remainder modulo the
 // stride are a convolution of stride 1 over x with the taps that can meet them. Where kernel and
 // stride agree, each tap is a phase of its own that meets the same x: one problem with the taps
 // side by side in the columns.
@@ -43,7 +43,7 @@ StreamAxis nowhere(std::int64_t outputs) {
 }
 constexpr std::int64_t kNoTap = -1;
 
-// The geometry is that of the convolution whose input gradient this is: its y is our x.
+// The geometry is that of the convolution with this operator as input gradient: its y is our x.
 class ConvTransposePlan {
  public:
   ConvTransposePlan(const KernelQuery& query, const PlanTarget& target,
@@ -100,7 +100,7 @@ class ConvTransposePlan {
             .images = g_.batch};
   }
 
-  /// One product: `problem` with the newest image; `repeat` columns for each channel of y.
+  /// One product: `problem` with the newest image, and `repeat` columns for each channel of y.
   void add_job(std::int64_t group, StreamProblem problem, MatrixPacking matrix,
                ResultUnpacking unpacking, std::int64_t repeat) {
     problem.images = g_.batch;

@@ -1,6 +1,6 @@
 // The gradient of a convolution's weights: the patches of x stream past dy transposed, so that
-// positions are summed and the values (kernel row, kernel column, channel) remain; one problem per
-// group.
+// positions are summed and the values (kernel row, kernel column, channel) remain. There is one
+// problem per group.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/kernels/conv_stream.h"
 #include "backends/systolic/kernels/kernels.h"

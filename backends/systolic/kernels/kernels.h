@@ -9,7 +9,7 @@
 
 namespace triptych::systolic {
 
-/// Entries by what the array multiplies.
+/// Entries by the type of the array's products.
 struct KernelLists {
   std::vector<KernelEntry> bf16, int8;
 };

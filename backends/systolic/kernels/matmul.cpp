@@ -1,5 +1,5 @@
-// Matrix products: the rows of a stream past b. Gemm is taken where the output unit can add c;
-// otherwise it is expanded into its parts.
+// Matrix products: the rows of a stream past b. Gemm is accepted where the output unit can add c.
+// Otherwise it is expanded into its parts.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/matmul.h"
 

@@ -14,8 +14,8 @@ namespace {
 
 // Activations that stay in the unified buffer between two programs that run one after the other.
 
-// Cycles that less traffic may cost: matmuls that wait for no loads are cut into fewer parts, whose
-// last results take longer to leave.
+// Cycles that less traffic may cost: matmuls that wait for no loads are cut into fewer parts, and
+// their last results take longer to leave.
 constexpr double kMostCycles = 1.02;
 
 /// Where each position lies in the tensor, in elements from its begin.
@@ -47,7 +47,7 @@ bool is_image_of(const ImagePacking& image, const ResultUnpacking& result) {
 
 bool reads_all(const StreamAxis& axis) { return axis.reads({0, axis.out}) == Range{0, axis.in}; }
 
-/// Buffer rows of an image that lies there as a whole.
+/// Buffer rows of an image that is there as a whole.
 std::int64_t rows_of(const StreamProblem& problem) {
   return problem.images * problem.y.in * problem.x.in * (problem.channels / problem.group);
 }
@@ -121,8 +121,8 @@ bool is_better(const Price& price, const Price& before) {
          static_cast<double>(price.cycles) <= kMostCycles * static_cast<double>(before.cycles);
 }
 
-/// Both anew so that `producer` leaves its result in the buffer and `consumer`, whose streamed
-/// operand it is, reads it there. The result must be of use to nobody else, and no other program
+/// Plans both again so that `producer` leaves its result in the buffer and `consumer` reads it
+/// there as its streamed operand. The result must be of use to nobody else, and no other program
 /// may run between the two. Nothing where the layouts do not match, the buffer is too small, or the
 /// two would take longer than they do.
 std::optional<std::pair<Lowered, Lowered>> keep_between(const Lowered& producer,

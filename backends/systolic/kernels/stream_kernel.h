@@ -12,8 +12,8 @@
 
 namespace triptych::systolic {
 
-/// Refuses the contracts that a bf16 array cannot honour, saying what to ask for instead. Operators
-/// on integers have the same bits under all.
+/// Refuses the contracts that a bf16 array cannot honour, with a suggestion. Operators on integers
+/// have the same bits under all.
 Verdict accepts_contract(const KernelQuery& query);
 
 /// Inputs 2, 3 and 4 of a node, as far as it has them, are its job's bias, multiplier and shift.

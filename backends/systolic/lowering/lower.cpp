@@ -11,12 +11,12 @@
 namespace triptych::systolic {
 namespace {
 
-// The content of the buffer as tiles demand it: a load is written when a tile is to read what no
-// tile has read before, unless the program before has left it there.
+// The content of the buffer as tiles demand it: a load is written when a tile reads data that no
+// tile has read before, unless the program before has left them there.
 
 class Content {
  public:
-  /// Values of the slice that the box reads, of the image tensor at `address`; `is_there`: all of
+  /// Values of the slice that the box reads, of the image tensor at `address`. `is_there`: all of
   /// them lie in the buffer already.
   Content(const Slice& slice, const Box& box, std::uint32_t address, bool is_there)
       : view_(slice, box),
@@ -30,7 +30,7 @@ class Content {
                        [&](auto there) { return there < inputs; });
   }
 
-  /// The loads of what is missing of the first `inputs` inputs, `units` of each.
+  /// The loads of the missing parts of the first `inputs` inputs, `units` of each.
   std::vector<mmu::Load> read(std::int64_t inputs, Range units) {
     std::vector<mmu::Load> loads;
     for (auto begin = units.begin, end = begin; begin < units.end; begin = end) {
@@ -53,7 +53,7 @@ class Content {
 // At both ends of a problem matmuls are cut into parts: the first ones start when the first part of
 // their data is there, and the results of the last ones leave part by part. In between, whole
 // loads and stores are hidden anyway.
-constexpr std::int64_t kMostLoads = 12;  // beside those of the next stages in the load unit's queue
+constexpr std::int64_t kMostLoads = 12;       // the load unit's queue also holds the next stages'
 constexpr std::int64_t kMostLoadsAlone = 64;  // of a program's only stage: no other's wait for them
 constexpr std::int64_t kMostStores = 16;
 constexpr std::int64_t kFewestResults = 32;
@@ -66,8 +66,8 @@ std::vector<Range> cut(Range all, std::int64_t step) {
   return parts;
 }
 
-/// Work of a stage: `pass` of the column tiles over values and positions of the box, of which
-/// a forward stream cuts the ones, a transposed one the others into tiles.
+/// Work of a stage: `pass` of the column tiles over values and positions of the box. A forward
+/// stream cuts the values into tiles, a transposed one the positions.
 struct Place {
   const Slice* slice;
   const Box* box;
@@ -115,7 +115,7 @@ struct Draft {
 };
 
 /// Results on their way to DRAM: rows from `first` on, in runs of `run` with gaps of `gap` between
-/// them; `left` to the end of the first run.
+/// them. `left` to the end of the first run.
 struct ResultRows {
   std::int64_t first = 0, run = 1, gap = 0, left = 1;
 };
@@ -200,12 +200,12 @@ class Lowering {
   std::int64_t corner(const Box& box) const {
     return (box.images.begin * p_.y.out + box.y.begin) * p_.x.out + box.x.begin;
   }
-  /// How many results leave at a time at the end; enough for the table of matmuls in flight.
+  /// How many results leave at a time at the end: enough for the table of matmuls in flight.
   std::int64_t leaving(std::int64_t results) const {
     return std::max({kFewestResults, rows_ / 2, ceil_div(results, kMostStores)});
   }
 
-  /// The matmul of some rows of one column tile; `keep`: a later part of it.
+  /// The matmul of some rows of one column tile. `keep`: a later part of it.
   TileStep tile_step(std::int64_t tile, Range rows, bool keep) const {
     TileStep step = {.matmul = {.accumulate = rows.begin > 0, .keep = keep}};
     if (keep) return step;

@@ -20,12 +20,12 @@ struct KeptResult {
 };
 
 /// Places of one problem's operands: DRAM addresses in bytes, and rows of the unified buffer for
-/// what does not cross the DRAM.
+/// operands that do not cross the DRAM.
 struct StreamAddresses {
   std::uint32_t stream = 0;  ///< slices of channels, each [image][y][x][channel]
-  /// One column tile of C columns (the last: what is left) after the other, each [row][column].
+  /// One column tile of C columns (fewer in the last) after the other, each [row][column].
   std::uint32_t stationary = 0;
-  /// 32 bits per column, one file after the other from the bias on; with all three the results are
+  /// 32 bits per column, one file after the other from the bias on. With all three the results are
   /// requantised.
   struct Registers {
     std::uint32_t address = 0;

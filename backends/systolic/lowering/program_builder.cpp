@@ -7,8 +7,8 @@
 namespace triptych::systolic {
 namespace {
 
-// Loads that stand in the program before the matmul of the first of them: with those of the next
-// stages they fit the load unit's queue, so that the matmul is not kept from its own.
+// Loads that precede the matmul of the first of them in the program: with those of the next stages
+// they fit the load unit's queue, so that the matmul does not wait behind them.
 constexpr std::size_t kLoadsAhead = 12;
 
 constexpr unsigned bit(mmu::Unit unit) { return 1U << static_cast<unsigned>(unit); }

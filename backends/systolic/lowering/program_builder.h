@@ -1,6 +1,6 @@
 // Puts stages of work into a program: loads of the next boxes run while this one computes, results
 // of the last group leave while the next ones accumulate. Unified buffer and accumulators are rings
-// of equal parts; tokens load <-> compute and compute <-> store hand the parts to and fro.
+// of equal parts. Tokens load <-> compute and compute <-> store hand the parts to and fro.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace triptych::systolic {
 
-/// A weight tile and the matmul that swaps it in, or one that keeps the tile before; and the loads
+/// A weight tile and the matmul that swaps it in, or one that reuses the tile before, and the loads
 /// that it awaits. Buffer and accumulator rows count from the start of a part.
 struct TileStep {
   std::vector<mmu::Load> loads;
@@ -37,7 +37,7 @@ struct Stage {
   bool frees = false;           ///< nobody needs the content after it
   bool alone = false;           ///< the program's only one: its loads may be many
   std::vector<TileStep> tiles;  ///< not empty
-  /// Not empty: the accumulators are complete; results[i] belongs to the tile that is i-th among
+  /// Not empty: the accumulators are complete. results[i] belongs to the tile that is i-th among
   /// the last results.size() ones.
   std::vector<ResultStep> results;
 };
@@ -57,13 +57,13 @@ class ProgramBuilder {
  private:
   struct PlacedStage {
     Stage stage;
-    std::int64_t fill = 0;    ///< number of its content; 0: nothing is ever read of it
+    std::int64_t fill = 0;    ///< number of its content. 0: nothing is ever read of it
     std::int64_t loads = 0;   ///< stages with loads up to it
     std::size_t emitted = 0;  ///< of its tiles
   };
 
   void emit_loads(const TileStep& tile);
-  /// Loads of the program's only stage, whose first matmuls stand before its last loads.
+  /// Loads of the program's only stage, with first matmuls before its last loads.
   void emit_between_loads(PlacedStage& placed);
   /// Emits the first stages, as long as `is_due` holds.
   void flush(const std::function<bool(const PlacedStage&)>& is_due);
@@ -77,7 +77,7 @@ class ProgramBuilder {
   const mmu::MachineConfig& machine_;
   Parts parts_;
   mmu::Program program_;
-  std::deque<PlacedStage> pending_;  ///< whose loads are in the program
+  std::deque<PlacedStage> pending_;  ///< the program contains its loads
   std::int64_t fills_ = 0;           ///< of the buffer
   std::int64_t loads_ = 0;           ///< stages with loads
   std::int64_t groups_ = 0;          ///< of accumulators, finished ones

@@ -48,7 +48,7 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   }
 }
 
-/// The best tilings of each job; jobs of one shape are rated once.
+/// The best tilings of each job. Jobs of one shape are rated once.
 std::vector<TilingCandidates> best_tilings(const StreamPlan& plan,
                                            const mmu::MachineConfig& machine,
                                            const TilingChoice& choice) {
@@ -241,7 +241,7 @@ class Pricing {
  public:
   explicit Pricing(const mmu::MachineConfig& machine) : machine_(machine) {}
 
-  /// Begins a series of plans, each of which is_worth() asks for.
+  /// Begins a series of plans that is_worth() compares.
   void begin() { plans_ = instructions_ = 0; }
   bool is_worth(const StreamPlan& plan) const {
     if (!best_) return true;

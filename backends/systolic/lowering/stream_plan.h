@@ -1,5 +1,5 @@
-// One operator as stream problems: what is packed into DRAM, what the machine computes from it,
-// what is unpacked.
+// One operator as stream problems: packed operands in DRAM, the machine's computation, and unpacked
+// results.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace triptych::systolic {
 
-/// One problem; its operands are indices into the plan's lists.
+/// One problem. Its operands are indices into the plan's lists.
 struct StreamJob {
   StreamProblem problem;
   std::size_t image = 0;
   std::size_t matrix = 0;
-  std::optional<std::size_t> registers;  ///< bias; of int8 results multiplier and shift, too
+  std::optional<std::size_t> registers;  ///< bias, and for int8 results also multiplier and shift
   std::size_t result = 0;
   bool relu = false;
   Tiling tiling = {};  ///< chosen by PlanLowering::lower
@@ -33,8 +33,8 @@ struct StreamPlan {
   std::vector<RegisterPacking> registers;
   std::vector<ResultUnpacking> results;
   std::vector<StreamJob> jobs;
-  /// Rows of the unified buffer where the only image lies before the program begins, and where the
-  /// only result stays; neither crosses the DRAM then.
+  /// Rows of the unified buffer that hold the only image before the program begins, and that
+  /// receive the only result. Neither crosses the DRAM then.
   std::optional<std::int64_t> image_row;
   std::optional<KeptResult> kept;
   std::int64_t dram_bytes = 0;
@@ -43,7 +43,7 @@ struct StreamPlan {
   double cycles = 0;           ///< estimate
   double traffic = 0;          ///< estimate of Tiling::traffic
 
-  /// Multiply-adds of the operands alone: no padded channels, no columns beside the results.
+  /// Multiply-adds of the operands alone: no padded channels and no unused columns.
   std::int64_t macs() const;
 };
 
@@ -61,7 +61,7 @@ struct Lowered {
   mmu::Program program;
   mmu::Counters counters;  ///< by the twin's clock
   std::vector<StreamPlan>
-      open;  ///< the plan before tilings and addresses, for each group; of one problem only
+      open;  ///< the plan before tilings and addresses, for each group, of one problem only
 };
 
 /// Makes plans and programs for one machine.
@@ -75,12 +75,12 @@ class PlanLowering {
       : machine_(machine), tiling_(std::move(tiling)) {}
 
   /// Completes the plan for all groups and parts of the memories, its operands in DRAM from address
-  /// 0 on. Returns the one with the least DRAM traffic among those within 1 % of the fewest cycles;
-  /// for problems met before, the one that was found then. Throws UnsupportedError when DRAM is too
+  /// 0 on. Returns the one with the least DRAM traffic among those within 1 % of the fewest cycles.
+  /// For problems met before, the one that was found then. Throws UnsupportedError when DRAM is too
   /// small, or when a number does not fit the instruction set.
   Lowered lower(const Planner& planner);
-  /// The same of plans that stand in Lowered::open, changed in what crosses the DRAM: nothing where
-  /// none fits the machine.
+  /// The same for plans in Lowered::open, with another set of operands that cross the DRAM: nothing
+  /// where none fits the machine.
   std::optional<Lowered> lower(const std::vector<StreamPlan>& plans) const;
   /// True when somebody has fixed sizes.
   bool has_given_tiling() const { return !tiling_.text.empty(); }

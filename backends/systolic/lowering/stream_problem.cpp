@@ -6,7 +6,7 @@
 namespace triptych::systolic {
 namespace {
 
-// The address generator's coordinates have 16 bits; larger images count from the box's corner.
+// The address generator's coordinates have 16 bits. Larger images count from the box's corner.
 constexpr std::int64_t kCoordinates = 16384;
 
 /// The input position that the address generator calls 0, `range` being in the buffer.

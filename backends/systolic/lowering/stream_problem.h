@@ -33,7 +33,7 @@ struct StreamAxis {
   std::int64_t first = 0;
   std::int64_t step = 1;
 
-  /// Input positions inside the image that these outputs read; size 0 when they read zeros only.
+  /// Input positions inside the image that these outputs read. Size 0 when they read zeros only.
   Range reads(Range outputs) const;
   /// The same axis with tap `tap` alone.
   StreamAxis only(std::int64_t tap) const;
@@ -65,7 +65,7 @@ StreamProblem flattened(StreamProblem problem);
 /// The group's multiple not below `channels`.
 std::int64_t padded_channels(std::int64_t channels, std::int64_t group);
 
-/// A box of output positions whose input is in the unified buffer at one time.
+/// A box of output positions with its input in the unified buffer at one time.
 struct Box {
   Range images, y, x;
   std::int64_t positions() const { return images.size() * y.size() * x.size(); }
@@ -84,11 +84,11 @@ struct Slice {
   }
 };
 
-/// How values are cut into slices. A forward stream, whose values are a chain, cuts channels only
-/// within one tap.
+/// How values are cut into slices. A forward stream, which has values in a chain, cuts channels
+/// only within one tap.
 struct Slicing {
   bool one_tap = false;
-  std::int64_t channels = 0;  ///< at a time; 0: all
+  std::int64_t channels = 0;  ///< at a time. 0: all
 
   bool operator==(const Slicing&) const = default;
 };

@@ -13,7 +13,7 @@ namespace triptych::systolic {
 namespace {
 
 constexpr std::size_t kKept = 3;
-constexpr std::int64_t kMaxField = 65535;  // channels of SetTaps; rows and columns of SetStream
+constexpr std::int64_t kMaxField = 65535;  // channels of SetTaps, or rows and columns of SetStream
 
 /// Sizes of about equal parts of n: all of n, halves, thirds, ... less densely where there are
 /// many.
@@ -27,7 +27,7 @@ std::vector<std::int64_t> part_sizes(std::int64_t n) {
   return sizes;
 }
 
-/// The sizes to try of a problem's n: that which is given, or parts.
+/// The sizes to try of a problem's n: the requested one, or parts.
 std::vector<std::int64_t> sizes_of(std::int64_t n, const std::optional<std::int64_t>& given) {
   if (given) return {std::min(*given, n)};
   return part_sizes(n);
@@ -38,7 +38,7 @@ std::int64_t extent(const StreamAxis& axis, std::int64_t outputs, bool one_tap) 
   return std::min(axis.in, (outputs - 1) * axis.stride + taps + 1);
 }
 
-/// Cycles and requests of a whole problem, whatever its direction.
+/// Cycles and requests of a whole problem, for either direction.
 struct Work {
   double tiles = 0;       ///< weight tiles moved
   double slots = 0;       ///< of one matmul
@@ -46,7 +46,7 @@ struct Work {
   double load_rows = 0;   ///< buffer rows
   double tile_rows = 0;   ///< rows of weight tiles
   double drains = 0;      ///< changes of a descriptor
-  double stages = 0;      ///< what computes while the next one's data come
+  double stages = 0;      ///< computation while the next stage's data arrive
   double loads = 0;       ///< stages with loads
   double stores = 0;      ///< loads that begin together with the store of a group's results
   double group_rows = 0;  ///< results in one column tile of a group, times its column tiles
@@ -54,7 +54,7 @@ struct Work {
 
 double cost_of(const Tiling& tiling) { return tiling.cycles + tiling.ramp; }
 
-/// The fastest tilings, and those near them of which no other is faster with less traffic.
+/// The fastest tilings, and nearly as fast ones unless another one is faster with less traffic.
 class Shortlist {
  public:
   void add(const Tiling& t) {
@@ -126,7 +126,7 @@ class Estimator {
     }
   }
 
-  /// The first reason against a tiling; empty: none has all the sizes that are given.
+  /// The first reason against a tiling. Empty: none has all the requested sizes.
   const std::string& refusal() const { return refusal_; }
 
   const std::vector<Tiling>& fastest() const { return shortlist_.fastest(); }
@@ -180,7 +180,7 @@ class Estimator {
            ceil_div(p_.x.out, t.box_x);
   }
   static std::int64_t box_positions(const Tiling& t) { return t.box_images * t.box_y * t.box_x; }
-  /// The largest even part of what is streamed whose results fit; 0: none does.
+  /// The largest even part of the streamed operand with results that fit. 0: none does.
   std::int64_t pass_of(std::int64_t streamed, std::int64_t room) const {
     if (choice_.pass) {
       const auto given = std::min(*choice_.pass, streamed);
@@ -262,9 +262,9 @@ class Estimator {
     const auto tiles_time = bytes_time(work.tile_rows / work.stages * tile_row_bytes);
     const auto load = std::max(load_rows, load_time + tiles_time);
     const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});
-    // A stage loads while those before compute; a store that begins then too goes first.
+    // A stage loads while those before compute. A store that begins then too goes first.
     const auto hidden = compute / work.stages;
-    // Behind the last load a stage is left, where a single one could have begun with its first.
+    // After the last load a stage remains, where a single one could have begun with its first.
     const auto loaded = work.load_rows + (fits_at_once() && work.loads > 1 ? hidden : 0);
     const auto ports = std::max({loaded, work.tile_rows, stores});
     const auto ahead = at(parts_.buffer - 2) * hidden;

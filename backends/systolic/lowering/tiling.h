@@ -1,6 +1,6 @@
-// How a stream problem is cut to fit a machine: boxes of positions that fit a part of the unified
-// buffer, groups of results that fit a part of the accumulators; chosen by a closed-form estimate
-// of cycles and of DRAM traffic.
+// Divides a stream problem to fit a machine: boxes of positions that fit a part of the unified
+// buffer, groups of results that fit a part of the accumulators. A closed-form estimate of cycles
+// and of DRAM traffic chooses.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,19 +13,19 @@
 namespace triptych::systolic {
 
 /// Into how many equal parts the two memories are cut, powers of two from 2 on. More of them hide
-/// the way from one unit to the next and back; fewer hold larger boxes and groups.
+/// the way from one unit to the next and back. Fewer hold larger boxes and groups.
 struct Parts {
   std::int64_t buffer = 2, accumulators = 2;
 
   bool operator==(const Parts&) const = default;
 };
 
-/// Tiles of positions in one stage of a transposed stream: what is loaded at a time.
+/// Tiles of positions in one stage of a transposed stream: the unit of its loads.
 inline constexpr std::int64_t kTransposedTiles = 8;
 
 struct Tiling {
-  /// Output positions of one box. More than one image only with whole images; a transposed stream,
-  /// whose positions are a chain, cuts rows only into boxes of a single one.
+  /// Output positions of one box. More than one image only with whole images. A transposed stream,
+  /// which has positions in a chain, cuts rows only into boxes of a single one.
   std::int64_t box_images = 1, box_y = 1, box_x = 1;
   Slicing slicing;
   std::int64_t pass = 0;  ///< of a box's positions (transposed: values), accumulated at a time
@@ -37,8 +37,7 @@ struct Tiling {
   bool operator==(const Tiling&) const = default;
 };
 
-/// Sizes that are given; the others are open. One that is larger than the problem's means all of
-/// it.
+/// Requested sizes. The others are open. One that is larger than the problem's means all of it.
 struct TilingChoice {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   static constexpr std::int64_t kMost = 1'000'000'000;
@@ -51,7 +50,7 @@ struct TilingChoice {
   std::optional<std::int64_t> columns;               ///< Tiling::column_tiles
   std::optional<std::int64_t> buffer, accumulators;  ///< Parts
   std::optional<std::int64_t> group;                 ///< StreamProblem::group
-  std::string text = {};                             ///< as it was given; empty: nothing was
+  std::string text = {};                             ///< in its original spelling, or empty
 };
 
 /// An estimate this much above the fewest cycles may still be within kSlack of them in truth.

@@ -9,13 +9,13 @@
 namespace triptych::systolic {
 namespace {
 
-constexpr std::int64_t kBlock = 16;     // rows and columns of what is transposed at a time
+constexpr std::int64_t kBlock = 16;     // rows and columns that are transposed at a time
 constexpr std::int64_t kResident = 64;  // rows that stay in the cache, with all of their taps
 
 std::uint16_t encode(float value) { return bf16_bits(value); }
 std::int8_t encode(std::int8_t value) { return value; }
 
-/// Type in which the machine holds a host's T.
+/// The machine's type for a host's T.
 template <class T>
 using Encoded = decltype(encode(T()));
 template <class T>

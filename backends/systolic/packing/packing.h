@@ -1,6 +1,6 @@
 // How operands cross between the host's tensors and the machine's DRAM: float32 rounded to
-// bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them;
-// results back as they are: float32, int32 or int8.
+// bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them.
+// Results back as they are: float32, int32 or int8.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace triptych::systolic {
 
-/// The streamed operand, DRAM: [image][row][position][tap, channel], padded with +0; where
-/// channels come in slices, one such tensor for each.
+/// The streamed operand, DRAM: [image][row][position][tap, channel], padded with +0. Where channels
+/// come in slices, one such tensor for each.
 struct ImagePacking {
   std::size_t input = 0;  ///< of the node
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;  ///< elements
   std::int64_t channel_stride = 1;
   std::int64_t images = 1, rows = 1, positions = 1;
-  std::vector<std::int64_t> taps = {0};  ///< offsets of what a position holds beside each other
+  std::vector<std::int64_t> taps = {0};  ///< offsets of the values in a position
   std::int64_t channels = 1;             ///< of a tap
   std::int64_t padded = 1;               ///< channels of all taps, and padding
-  std::int64_t slice = 0;                ///< channels of a slice; 0: all
+  std::int64_t slice = 0;                ///< channels of a slice. 0: all
   std::int64_t element_bytes = 2;        ///< of the machine
   std::uint32_t address = 0;
 
@@ -57,7 +57,7 @@ struct MatrixPacking {
 /// Words that load the registers of the output unit's columns, one file after the other:
 /// column q gets element offset + q / repeat, unchanged.
 struct RegisterPacking {
-  std::size_t input = 2;  ///< of the first file; the next inputs are the next files
+  std::size_t input = 2;  ///< of the first file. The next inputs are the next files
   std::int64_t files = 1;
   std::int64_t offset = 0;
   std::int64_t columns = 1, repeat = 1;

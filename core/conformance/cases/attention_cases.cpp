@@ -58,7 +58,7 @@ void add_attention_cases(std::vector<OpCase>& cases) {
   cases.push_back({"rank3", make_op(with_heads({}, shared)), rows(shared)});
   cases.push_back({"rank3_causal", make_op(with_heads(causal(), shared)), rows(shared)});
 
-  // More than a tile of queries and of keys, whole ones and not; no gradient, for the time it
+  // More than a tile of queries and of keys, whole ones and not. No gradient, for the time it
   // takes.
   const auto add_large = [&](std::string name, const Attention& op, const Sizes& sizes) {
     cases.push_back({std::move(name), make_op(op), operands(sizes), false});

@@ -86,8 +86,8 @@ void add_exact_values(std::vector<OpCase>& cases) {
   add_values(cases, "at_zero", ReluGradient, DType::F32, {1, 2, 3}, {-1, 0, 1});
 }
 
-/// Results that IEEE 754 would give as subnormals, the last product one that rounds up to the
-/// smallest normal number; and all ways to a NaN.
+/// Results that IEEE 754 would give as subnormals (the last product rounds up to the smallest
+/// normal number), and every way to a NaN.
 void add_edges(std::vector<OpCase>& cases) {
   constexpr double kTiny = 0x1p-126, kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

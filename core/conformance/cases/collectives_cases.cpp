@@ -1,4 +1,5 @@
-// Collectives as the only rank of their axis; what several ranks do is in tests/unit/parallel.
+// Collectives as the only rank of their axis. tests/unit/parallel covers collectives of several
+// ranks.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/collectives.h"
 

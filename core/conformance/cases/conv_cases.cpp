@@ -10,7 +10,7 @@
 namespace triptych::conformance {
 namespace {
 
-/// One convolution; it makes a case of Conv, one of ConvWeightGradient and two of QuantizedConv.
+/// One convolution. It makes a case of Conv, one of ConvWeightGradient and two of QuantizedConv.
 struct Problem {
   std::string name;
   Shape x, w;

@@ -40,7 +40,7 @@ void add(std::vector<OpCase>& cases, const Problem& problem) {
   cases.push_back({problem.name, make_op(with_problem<ConvTranspose>(problem)), std::move(inputs)});
 }
 
-/// The int32 sums; int8 with the activation where there is no bias.
+/// The int32 sums. int8 with the activation where there is no bias.
 void add_quantized(std::vector<OpCase>& cases, const Problem& problem) {
   auto op = with_problem<QuantizedConvTranspose>(problem);
   std::vector<InputRule> inputs = {of(DType::I8, problem.x, -128, 127),
@@ -189,7 +189,7 @@ void add_conv_transpose_cases(std::vector<OpCase>& cases) {
     add_quantized(cases, problem);
     cases.pop_back();  // the sums are enough
   }
-  // Enough for kernels that make 128 x 256 elements at once; no gradient, for the time it takes.
+  // Enough for kernels that make 128 x 256 elements at once. No gradient, for the time it takes.
   for (const auto& problem :
        {Problem{.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
         Problem{.name = "tile_ragged",

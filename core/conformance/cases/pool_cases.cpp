@@ -68,7 +68,7 @@ std::vector<Problem> problems() {
   };
 }
 
-/// Near the 2 x 2 windows side by side that kernels are specialised for, on an even image; and such
+/// Near the adjacent 2 x 2 windows that kernels are specialised for, on an even image. Also such
 /// windows of which the last begin inside the image and end outside.
 std::vector<Problem> near_two_by_two() {
   std::vector<Problem> problems;
@@ -105,7 +105,7 @@ Op with_problem(const Problem& problem) {
 /// Distinct values, no two closer than 2 / elements: a finite difference changes no maximum.
 InputRule separated(const Shape& shape) {
   const auto elements = shape.elements();
-  // A step prime to the count visits each value once; 7919 is a prime above every case's count.
+  // A step prime to the count visits each value once. 7919 is a prime above every case's count.
   std::vector<double> values;
   for (std::int64_t i = 0; i < elements; ++i) {
     const auto place = i * 7919 % elements;

@@ -1,5 +1,4 @@
-// Problems of the quantised convolutions beside those of the floating ones, with which theirs
-// stand.
+// Problems of the quantised convolutions in addition to those of the floating ones.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/quantized_conv.h"
 
@@ -18,7 +17,7 @@ InputRule words(std::vector<double> values) {
   return exactly(DType::I32, {count}, std::move(values));
 }
 
-/// 1x1 products whose sums, multipliers and shifts lie at the ends of their ranges.
+/// 1x1 products with sums, multipliers and shifts at the ends of their ranges.
 template <class Op>
 void add_extremes(std::vector<OpCase>& cases) {
   const Shape weights = {6, 6, 1, 1};
@@ -44,7 +43,7 @@ void add_extremes(std::vector<OpCase>& cases) {
   add("extremes_relu", with({bias, multiplier, shift}, "relu"));
   add("shift_is_cut", with({words({0, 1, -1, 5, -5, 100}), words({1, 1, 1, 1, 3, 0x7FFFFFFF}),
                             words({0, -7, 63, 1000, kLowest, kHighest})}));
-  // Halves go up, whatever the sign.
+  // Halves round up, for either sign.
   add("halves",
       with({words({0, 1, 2, 3, 4, 5}), words({1, 1, 1, 1, 1, 1}), words({1, 1, 2, 3, 4, 8})}));
 }

@@ -118,7 +118,7 @@ FoldedConv fold(const Graph& graph, const Node& conv, const ChannelScale& scale)
 
 // -------------------------------------------------------------------- Conv, Add of a bias, Relu
 
-/// Nodes that one Conv can take over: `last` is the node whose output the fused Conv gives.
+/// Nodes that one Conv can replace: the fused Conv gives the output of `last`.
 struct Epilogue {
   const Node* add = nullptr;
   ValueId bias;

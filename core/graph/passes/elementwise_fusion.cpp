@@ -22,7 +22,7 @@ struct Chain {
 
   ValueId last() const { return nodes.back()->outputs[0]; }
 
-  /// The number of an input beside input 0, a new one where it is not there yet.
+  /// The number of an additional input next to input 0, a new one if it is not yet in the list.
   int number(ValueId value) {
     auto found = std::find(inputs.begin() + 1, inputs.end(), value);
     if (found == inputs.end()) found = inputs.insert(found, value);
@@ -74,7 +74,7 @@ class Fusion {
   bool extend(Chain& chain, const Node& node) const {
     auto step = chain_step(*node.op, graph_.specs(node.inputs));
     if (!step || chain.steps.size() == FusedElementwise::kMostSteps || !joins_(node)) return false;
-    // A later step would read what the state has become since.
+    // A later step would read the updated state.
     const auto reads_updated = [&](ValueId input) { return updated_.contains(root(input)); };
     if (std::ranges::any_of(node.inputs, reads_updated)) return false;
     if (!chain.nodes.empty() && graph_.spec(chain.last()) != graph_.spec(node.outputs[0])) {

@@ -1,5 +1,5 @@
 // When each value's memory is in use, in the order of the nodes: the estimate that recomputation
-// works with. Time is counted in nodes; a graph of n nodes ends at time n.
+// works with. Time is counted in nodes. A graph of n nodes ends at time n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

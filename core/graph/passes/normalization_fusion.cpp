@@ -66,7 +66,8 @@ const Node* producer_of(const Graph& graph, ValueId value) {
   return info.kind == ValueKind::Activation ? &graph.node(info.producer) : nullptr;
 }
 
-/// The normalisation in training mode whose y the Relu with the output `y` has read, or nullptr.
+/// The normalisation in training mode that computes the operand of the Relu with the output `y`, or
+/// nullptr.
 const Node* normalization_of(const Graph& graph, ValueId y) {
   const Node* relu = producer_of(graph, y);
   if (relu == nullptr || !is_relu(*relu)) return nullptr;
@@ -86,7 +87,7 @@ class Overwrites {
     }
   }
 
-  /// True when what `first` could read as `value` is something else where `last` stands.
+  /// True when `value` no longer has the content at `last` that `first` could read.
   bool between(ValueId value, const Node& first, const Node& last) const {
     const auto found = by_.find(root(value));
     return found != by_.end() && std::ranges::any_of(found->second, [&](NodeId by) {
@@ -101,8 +102,8 @@ class Overwrites {
   std::map<ValueId, std::vector<NodeId>> by_;  ///< by root: the nodes that update it
 };
 
-/// The gradients that begin with `relu`, when the second alone reads the first and both are of one
-/// pair of nodes, and what the fused node will read later than these did is still there.
+/// The gradients that begin with `relu`, when the second alone reads the first, both belong to one
+/// pair of nodes, and the operands of the fused node still exist at its later position.
 std::optional<Gradients> gradients_from(const Rewriter& rewriter, const Overwrites& overwrites,
                                         const Node& relu) {
   if (!is_relu_gradient(relu)) return std::nullopt;

@@ -1,5 +1,5 @@
-// Graph-to-graph passes. Each takes a graph and returns a new one that computes the same outputs;
-// names of inputs, states and outputs are kept.
+// Graph-to-graph passes. Each takes a graph and returns a new one that computes the same outputs.
+// Inputs, states and outputs keep their names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,13 +17,13 @@ namespace triptych {
 /// Replaces every composite operator by its expansion, except those `keep` names.
 Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep = {});
 
-/// Computes nodes whose inputs are all constants, by the float64 reference rounded once. Left
+/// Computes nodes that have only constant inputs, by the float64 reference rounded once. Left
 /// alone: nodes of more than 1e8 FLOPs, and outputs above 1 MiB that are more than 4 times as large
 /// as the inputs.
 Graph fold_constants(const Graph& graph);
 
-/// Drops nodes whose outputs nobody reads, that update no state and are no collective, Identity of
-/// activations, and unread constants. Inputs and states stay.
+/// Drops unread nodes that update no state and are no collective, Identity of activations, and
+/// unread constants. Inputs and states stay.
 Graph eliminate_dead_code(const Graph& graph);
 
 /// Conv followed by BatchNormalization in inference form, all parameters constant, becomes one
@@ -31,20 +31,20 @@ Graph eliminate_dead_code(const Graph& graph);
 /// So do the Mul and Add of a constant per channel that follow the normalisation.
 Graph fold_batch_normalization(const Graph& graph);
 
-/// Conv followed by Add of a per-channel constant ([1, O, 1, 1] or [O, 1, 1]; only if the Conv has
+/// Conv followed by Add of a per-channel constant ([1, O, 1, 1] or [O, 1, 1], only if the Conv has
 /// no bias yet), then by Relu, becomes one Conv with bias and activation. Either part may be
-/// missing; the intermediate values must have no other reader.
+/// missing. The intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
 
 /// Neighbouring elementwise operators of f32, each the only reader of the one before, become one
 /// FusedElementwise, in the place of the last and with the names of all. Only nodes for which
-/// `joins` holds; the same bits. What an updated state holds is never read later than before.
+/// `joins` holds. The bits do not change. No read of an updated state moves behind a later update.
 Graph fuse_elementwise(const Graph& graph, const std::function<bool(const Node&)>& joins);
 
 /// BatchNormalization and the Relu that alone reads its y, and the gradients of the two, become one
 /// operator with an activation, in the place of the first forward and of the last backward, with
-/// the names of both. What the gradients read of the Relu's output is computed again from x. Only
-/// nodes for which `joins` holds; the same bits.
+/// the names of both. The gradients compute the values that they need of the Relu's output again
+/// from x. Only nodes for which `joins` holds. The bits do not change.
 Graph fuse_normalization(const Graph& graph, const std::function<bool(const Node&)>& joins);
 
 /// Turns states into constants with their initial values: the graph of a trained model, for
@@ -55,7 +55,7 @@ Graph freeze_states(const Graph& graph);
 /// readers instead of keeping them, until `peak_activation_bytes` is at most `limit_bytes` or
 /// nothing is left to gain. Random operators and updates are never repeated.
 ///
-/// The idea is Chen et al.'s, "Training deep nets with sublinear memory cost", 2016; the choice is
+/// The idea is Chen et al.'s, "Training deep nets with sublinear memory cost", 2016. The choice is
 /// simpler than theirs: greedily, one value at a time, the one first that frees most bytes at the
 /// time of the peak. Convolutions and products are never repeated, so the saving has a floor.
 ///
@@ -79,11 +79,11 @@ struct PassReport {
 
 struct PassOptions {
   bool inference = false;        ///< freeze and fold parameters first
-  std::size_t memory_limit = 0;  ///< bytes; 0: no recomputation
+  std::size_t memory_limit = 0;  ///< bytes. 0: no recomputation
   bool keep_text = false;        ///< fill text_before and text_after
 };
 
-/// The standard pipeline in its order; appends one report per pass to `reports` when given.
+/// The standard pipeline in its order. Appends one report per pass to `reports` when given.
 Graph optimize(Graph graph, const PassOptions& options, std::vector<PassReport>* reports = nullptr);
 
 }  // namespace triptych

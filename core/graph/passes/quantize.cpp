@@ -23,14 +23,14 @@ namespace triptych {
 namespace {
 
 constexpr double kLargest = 127;
-/// Most that a bias may take of an int32 sum; the products have the rest.
+/// Most that a bias may take of an int32 sum. The products have the rest.
 constexpr double kLargestBias = 0x1p30;
 
 bool is_product(const Op& op) {
   return op_cast<Conv>(op) != nullptr || op_cast<ConvTranspose>(op) != nullptr;
 }
 
-/// True when the operator moves or chooses integers, whatever they stand for.
+/// True when the operator only moves or selects integers, independent of their meaning.
 bool keeps_scale(const Op& op) {
   const auto* unary = op_cast<Unary>(op);
   return op.view() || op_cast<MaxPool>(op) != nullptr || op_cast<Concat>(op) != nullptr ||
@@ -44,7 +44,7 @@ struct Requantization {
   std::int32_t shift = kMinRequantizeShift;
 };
 
-/// To 31 significant bits, fewer below 2^-32; factors of 2^30 and more, which saturate every
+/// To 31 significant bits, fewer below 2^-32. Factors of 2^30 and more, which saturate every
 /// nonzero sum, become the largest there is.
 Requantization requantization_of(double factor) {
   int exponent = 0;
@@ -60,7 +60,7 @@ Requantization requantization_of(double factor) {
 struct IntegerWeights {
   Tensor weight;                   ///< i8
   std::vector<std::int32_t> bias;  ///< per output channel
-  std::vector<double> sum_scales;  ///< per output channel: what 1 in the int32 sum stands for
+  std::vector<double> sum_scales;  ///< per output channel: the value of 1 in the int32 sum
 };
 
 /// For each weight of `node` the output channel that it belongs to.
@@ -94,7 +94,7 @@ IntegerWeights quantize_weights(const Graph& graph, const Node& node, double x_s
   }
   IntegerWeights result{.weight = Tensor({DType::I8, graph.spec(node.inputs[1]).shape})};
   for (std::size_t o = 0; o < channels; ++o) {
-    // Tiny weights beside a bias: their scale must let the bias fit.
+    // Tiny weights with a large bias: their scale must let the bias fit.
     scales[o] = std::max(scales[o], std::abs(bias[o]) / (x_scale * kLargestBias));
     if (scales[o] == 0) scales[o] = 1;
     result.sum_scales.push_back(x_scale * scales[o]);
@@ -226,7 +226,7 @@ class Quantizer {
                                             value.name, found->second));
     }
     auto& scale = scales_[groups_.root(value.id).index()];
-    // As float32, because QuantizeLinear divides by it; normal, as it wants.
+    // As float32, because QuantizeLinear divides by it. It must be normal there.
     const auto own = std::max(static_cast<float>(found->second / kLargest), 0x1p-120F);
     scale = std::max(scale, found->second == 0 ? 0 : double{own});
   }

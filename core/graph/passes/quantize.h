@@ -1,6 +1,6 @@
 // From a frozen inference graph in float32 to one in int8: integers only between the quantised
 // inputs and the dequantised outputs (docs/decisions/0008-int8.md). A pass, because it knows
-// operators and not models; it is in no pipeline, because it needs statistics that only runs give.
+// operators and not models. It is in no pipeline, because it needs statistics that only runs give.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,15 +16,15 @@ namespace triptych {
 /// percentile. Larger ones saturate.
 using Ranges = std::map<std::string, float, std::less<>>;
 
-/// The values whose ranges `quantize` asks for. Throws as `quantize` does.
+/// The values that `quantize` needs ranges of. Throws as `quantize` does.
 std::vector<std::string> values_to_calibrate(const Graph& graph);
 
 /// The graph in int8, symmetrically: value = scale * integer, scale = range / 127.
-/// - Conv and ConvTranspose with constant weights become QuantizedConv and QuantizedConvTranspose;
+/// - Conv and ConvTranspose with constant weights become QuantizedConv and QuantizedConvTranspose.
 ///   weights have one scale per output channel, biases the scale of the sums.
-/// - MaxPool, Concat, Relu, Transpose, Slice and views stay what they are, on int8; all their
+/// - MaxPool, Concat, Relu, Transpose, Slice and views do not change and work on int8. All their
 ///   operands share one scale, from the largest of their ranges.
-/// - Inputs of the graph are quantised once; an output that is a convolution's alone is dequantised
+/// - Inputs of the graph are quantised once. An output that is a convolution's alone is dequantised
 ///   from its int32 sums, per channel, others from int8.
 /// Parameters become states: NODE.weight (i8), NODE.bias, NODE.multiplier, NODE.shift (i32), and
 /// NAME.scale (f32) of inputs, outputs and convolutions that give outputs. Their names and specs

@@ -16,9 +16,10 @@
 #include "core/ops/where.h"
 
 // Vocabulary. A value is *split* before a late reader: that reader and all later ones get a second
-// copy, computed just before it. The *cone* of a split are the nodes that are repeated for it: the
-// producer and, as far as they are cheap, producers of inputs whose memory is free by then. What
-// the cone reads without computing it is its *frontier*; it stays alive until the split.
+// copy, computed just before it. The *cone* of a split is the set of nodes that are repeated for
+// it: the producer and, as far as they are cheap, producers of inputs that are no longer in memory
+// by then. The *frontier* of a cone is everything that it reads and does not compute. It stays
+// alive until the split.
 
 namespace triptych {
 
@@ -62,7 +63,7 @@ struct Split {
   std::int64_t freed_at_peak;  ///< bytes
 };
 
-/// Peak first; the bytes above the limit, summed over time, decide between equal peaks.
+/// Peak first. The bytes above the limit, summed over time, decide between equal peaks.
 struct Pressure {
   std::size_t peak = 0;
   double excess = 0;
@@ -139,8 +140,8 @@ class SplitFinder {
     return times_.bytes[times_.root[value.index()].index()];
   }
 
-  /// Adds `node` and what must be repeated for it to the cone. False when the cone gets too large
-  /// or reads a state that is overwritten before the split.
+  /// Adds `node` and the nodes that must be repeated for it to the cone. False when the cone gets
+  /// too large or reads a state that is overwritten before the split.
   bool collect(const Node& node, Split& split) const {
     if (std::find(split.cone.begin(), split.cone.end(), node.id) != split.cone.end()) return true;
     if (split.cone.size() == kLargestCone) return false;

@@ -1,5 +1,5 @@
 // How every pass works: a Rewriter walks a source graph and builds a new one node by node. Copied
-// nodes and values keep their exact names; inserted ones get names that the source does not have.
+// nodes and values keep their exact names. Inserted ones get names that the source does not have.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,18 +9,19 @@
 
 namespace triptych {
 
-/// Nodes further apart are not fused: the operands of the first would be kept for the last.
+/// Nodes further apart are not fused, because the operands of the first would have to wait for the
+/// last.
 inline constexpr std::size_t kMostNodesApart = 4;
 
 bool is_relu(const Node& node);
 
 class Rewriter {
  public:
-  /// Copies the inputs and states of `source`, which must outlive the Rewriter; constants follow
+  /// Copies the inputs and states of `source`, which must outlive the Rewriter. Constants follow
   /// when they are first asked for. States may become constants of their initial values.
   explicit Rewriter(const Graph& source, ValueKind states_become = ValueKind::State);
-  /// Copies the inputs and states but for those `without`, which stand for nothing until they are
-  /// mapped, and whose names are free.
+  /// Copies the inputs and states except those in `without`, which have no value until they are
+  /// mapped. Their names are free.
   Rewriter(const Graph& source, const std::set<ValueId>& without);
 
   const Graph& source() const { return source_; }

@@ -12,8 +12,8 @@ namespace triptych {
 
 namespace {
 
-/// A folded value larger than this must not be much larger than what it is computed from: an
-/// expansion costs less as a node than as a constant.
+/// A folded value larger than this must not be much larger than its operands: an expansion costs
+/// less as a node than as a constant.
 constexpr std::size_t kFreeBytes = std::size_t{1} << 20;
 constexpr std::size_t kLargestGrowth = 4;
 
@@ -53,7 +53,7 @@ std::vector<bool> needed_nodes(const Graph& graph) {
   return needed;
 }
 
-/// An Identity of a state or an input is kept: an output may not name what it copies.
+/// An Identity of a state or an input stays, because an output may not name its operand.
 bool bypassed(const Graph& graph, const Node& node) {
   return op_cast<Identity>(*node.op) != nullptr &&
          graph.value(node.inputs.front()).kind == ValueKind::Activation;

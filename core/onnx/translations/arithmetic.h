@@ -10,7 +10,7 @@ namespace triptych::onnx {
 /// kind(a, b), broadcast, in the dtype of both.
 ValueId arithmetic(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
 
-/// kind(a, b) as bool; also of bool and of 8 bits.
+/// kind(a, b) as bool, also for bool and 8 bits.
 ValueId compare(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
 
 /// The square root of a sum or mean of squares. Where that is 0, its gradient is 0: the square
@@ -18,7 +18,7 @@ ValueId compare(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
 ValueId norm_of(const Formula& f, ValueId squares);
 
 /// Input 1 of a node as it broadcasts to input 0: before operator set 7 only where the attribute
-/// broadcast says so, from the axis that is named there.
+/// broadcast requests it, from the given axis.
 ValueId broadcast_as_of_old(NodeImport& n);
 
 }  // namespace triptych::onnx

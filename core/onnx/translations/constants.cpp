@@ -41,7 +41,7 @@ std::vector<ValueId> constant_of_shape(NodeImport& n) {
   return {n.filled(spec, value == nullptr ? 0 : to_doubles(*value).front())};
 }
 
-/// The sizes of the axes from `start` to `end`, which are cut to what there is.
+/// The sizes of the axes from `start` to `end`, cut to the existing range.
 std::vector<ValueId> shape(NodeImport& n) {
   const auto dims = n.shape(0).dims();
   const auto rank = std::ssize(dims);

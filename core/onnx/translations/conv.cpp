@@ -1,4 +1,4 @@
-// Convolution. Triptych has it in one and two dimensions; in three, the depth's taps become
+// Convolution. Triptych has it in one and two dimensions. In three, the depth's taps become
 // channels of a convolution in two, or, transposed, a sum of those of each depth.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
@@ -98,7 +98,7 @@ std::vector<ValueId> conv(NodeImport& n) {
 }
 
 /// Each depth of the weight spreads the images of all input depths over the output depths that it
-/// reaches; what they spread is summed.
+/// reaches. Overlapping contributions are summed.
 ValueId spread_volume(const NodeImport& n, ConvTranspose op, const std::vector<ValueId>& in) {
   const Shape x = n.graph.spec(in[0]).shape, w = n.graph.spec(in[1]).shape;
   require_kernel(n, op, {w[2], w[3], w[4]});

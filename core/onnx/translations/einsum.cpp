@@ -12,7 +12,7 @@
 namespace triptych::onnx {
 namespace {
 
-/// "bij,bjk->bik" in parts; an ellipsis is refused.
+/// "bij,bjk->bik" in parts. An ellipsis is refused.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
@@ -55,13 +55,13 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-/// A value whose axes are letters.
+/// A value with letters as axes.
 struct Lettered {
   ValueId value;
   std::string axes;
 };
 
-/// Sums over the axes that nobody else has, none of which may stand twice.
+/// Sums over the axes that no other operand has. A repeated letter is refused.
 Lettered without_lonely_axes(const NodeImport& n, Lettered x, const std::string& kept) {
   std::vector<std::int64_t> lonely;
   std::string left;

@@ -91,7 +91,7 @@ std::vector<ValueId> mish(NodeImport& n) {
   return {n.f.select(n.f.apply(BinaryKind::Greater, x, 20.0), x, y)};
 }
 
-/// The slope broadcasts to x; one per channel stands for axis 1 in old operator sets.
+/// The slope broadcasts to x. One per channel stands for axis 1 in old operator sets.
 std::vector<ValueId> prelu(NodeImport& n) {
   const auto x = n.in(0);
   auto slope = n.in(1);
@@ -119,8 +119,8 @@ std::vector<ValueId> exclusive_or(NodeImport& n) {
   return {n.f.apply(UnaryKind::Not, equal)};
 }
 
-/// A power of whole numbers is exact (and wraps) where the exponent is whole, whatever its dtype
-/// is. For others it is computed in float32.
+/// A power of whole numbers is exact (and wraps) where the exponent is whole, for every dtype of
+/// it. For others it is computed in float32.
 ValueId whole_pow(NodeImport& n, ValueId base, ValueId exponent) {
   const auto dtype = n.graph.spec(base).dtype;
   const auto whole = n.cast(exponent, dtype == DType::I64 ? DType::I64 : DType::I32);
@@ -138,7 +138,7 @@ ValueId whole_pow(NodeImport& n, ValueId base, ValueId exponent) {
   return n.f.select(n.f.apply(BinaryKind::Equal, back, power), exact, y);
 }
 
-/// The result has the dtype of the base, whatever the exponent's is.
+/// The result has the dtype of the base, independent of that of the exponent.
 std::vector<ValueId> pow(NodeImport& n) {
   const auto base = n.dtype(0);
   auto exponent = broadcast_as_of_old(n);

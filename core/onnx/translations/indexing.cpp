@@ -27,8 +27,8 @@ ValueId counted(const NodeImport& n, const Shape& shape, std::int64_t axis,
   return n.graph.constant(std::move(tensor));
 }
 
-/// Indices as int64, those below 0 counted from the end. Known ones are held against the size here,
-/// others by a Gather from 0, 1, 2, ... when the graph runs.
+/// Indices as int64, those below 0 counted from the end. Known ones are compared with the size
+/// here, others by a Gather from 0, 1, 2, ... when the graph runs.
 ValueId from_the_front(const NodeImport& n, ValueId indices, std::int64_t size) {
   const auto known = n.graph.known(indices);
   if (!known) return n.apply(make_op(Gather{}), {counted(n, Shape{size}, 0), indices});
@@ -64,7 +64,8 @@ std::vector<ValueId> gather_elements(NodeImport& n) {
   return {taken(n, n.in(0), element_places(n))};
 }
 
-/// The last axis of the indices (input 1) is a place in the first axes of x, whose rest is a row.
+/// The last axis of the indices (input 1) is a position in the first axes of x. The other axes of x
+/// form a row.
 struct RowPlaces {
   ValueId places;
   Dims index_shape;  ///< of the indices without their last axis
@@ -154,7 +155,7 @@ std::vector<ValueId> one_hot(NodeImport& n) {
   return {n.f.select(is_on, value(1), value(0))};
 }
 
-/// 1 at the first largest element along an axis, else 0; before operator set 13 the elements from
+/// 1 at the first largest element along an axis, else 0. Before operator set 13 the elements from
 /// the axis on are one row.
 std::vector<ValueId> hardmax(NodeImport& n) {
   const Shape shape = n.shape(0);
@@ -183,7 +184,7 @@ std::vector<ValueId> eye_like(NodeImport& n) {
   return {n.cast(is_on, dtype)};
 }
 
-/// Each step adds what lies 1, 2, 4, ... elements before.
+/// Each step adds the elements 1, 2, 4, ... positions before.
 std::vector<ValueId> cumulative_sum(NodeImport& n) {
   const Shape shape = n.shape(0);
   const auto axis = normalize_axis(n.known_integer(1), shape.rank());

@@ -21,7 +21,7 @@ namespace {
 
 std::vector<ValueId> identity(NodeImport& n) { return {n.in(0)}; }
 
-/// In inference the input; with a ratio of 0 in training, too. The mask is then all true.
+/// In inference, and with a ratio of 0 also in training, the input. The mask is then all true.
 std::vector<ValueId> dropout(NodeImport& n) {
   if (n.opset < 7) n.refuse_unless(n.flag("is_test"), "attribute is_test=0 (training)");
   const float old_ratio = n.number("ratio", 0.5F);

@@ -1,5 +1,5 @@
-// Losses of classes, weighted, with an index that does not count; and the steps of optimisers of
-// ONNX's preview of training.
+// Weighted losses of classes with an ignored index, and the optimiser steps of ONNX's preview of
+// training.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -159,7 +159,7 @@ std::vector<ValueId> lp_normalization(NodeImport& n) {
   const auto terms = p == 1 ? n.f.apply(UnaryKind::Abs, x) : n.f.mul(x, x);
   auto norm = n.f.sum(terms, {axis});
   if (p == 2) norm = norm_of(n.f, norm);
-  // A vector of zeros stays what it is.
+  // A vector of zeros does not change.
   norm = n.f.select(n.f.apply(BinaryKind::Equal, norm, 0.0), 1.0, norm);
   return {n.like(0, n.f.div(x, norm))};
 }

@@ -19,7 +19,7 @@ namespace {
 
 // Places of the maxima of a pooling, and values put back to such places.
 
-/// x with the window's padding, as low as values get, and room for every window.
+/// x with the window's padding filled with the lowest value, large enough for every window.
 ValueId padded(const NodeImport& n, const Window& w, ValueId x) {
   Pad pad;
   pad.pads.assign(8, 0);
@@ -71,7 +71,7 @@ ValueId plane_starts(const NodeImport& n, const Shape& x) {
 }
 
 /// For each output of a MaxPool of images the place of its maximum in the whole input, the first of
-/// equal ones; `column_major` counts height before width within a plane.
+/// equal ones. `column_major` counts height before width within a plane.
 ValueId pool_indices(const NodeImport& n, const MaxPool& op, ValueId x, bool column_major) {
   const Shape shape = n.graph.spec(x).shape;
   n.refuse_unless(shape.rank() == 4 && is_floating(n.graph.spec(x).dtype),
@@ -182,7 +182,7 @@ std::vector<ValueId> max_unpool(NodeImport& n) {
     dims[2 + a] = (dims[2 + a] - 1) * window.strides[a] + window.kernel_shape[a] - window.pads[a] -
                   window.pads[axes + a];
   }
-  // The places count in the shape without pads; another shape holds it at its begin.
+  // The places count in the shape without pads. Another shape holds it at its begin.
   const Shape counted(dims);
   const auto wanted = n.has(2) ? Shape(n.known_integers(2)) : counted;
   if (wanted.rank() != counted.rank()) n.broken("output_shape does not fit its dimensions");

@@ -1,6 +1,6 @@
-// Quantised operators. Products of 8 bits are summed in int32, which is exact: numbers without a
-// sign are shifted into int8, and what zero points and padding add is taken off by sums of the
-// operands. Requantisation is ONNX's, in float32.
+// Quantised operators. Products of 8 bits are summed in int32, which is exact. Unsigned numbers are
+// shifted into int8, and sums of the operands correct for zero points and padding. Requantisation
+// is ONNX's, in float32.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -89,7 +89,7 @@ std::vector<ValueId> dynamic_quantize_linear(NodeImport& n) {
   return {quantized(n, x, scale, zero, DType::U8), scale, zero};
 }
 
-/// An operand of 8 bits as int8, and its zero point there as int32; none: it is 0.
+/// An operand of 8 bits as int8, and its zero point there as int32. None: it is 0.
 struct Shifted {
   ValueId value, zero;
 };
@@ -113,7 +113,7 @@ Shifted shifted(const NodeImport& n, ValueId value, ValueId zero) {
   return result;
 }
 
-/// Sums of (x - its zero point) (w - its zero points, one or [O, 1, 1]); padding counts for
+/// Sums of (x - its zero point) (w - its zero points, one or [O, 1, 1]). Padding counts for
 /// nothing.
 ValueId integer_sums(const NodeImport& n, const QuantizedConv& op, const Shifted& x,
                      const Shifted& w) {
@@ -183,8 +183,8 @@ std::vector<ValueId> qlinear_conv(NodeImport& n) {
   return {requantized(n, sums, scale, 6, 7)};
 }
 
-/// Products of matrices as convolutions of 1 x 1: a's rows are pixels, the sum runs over channels;
-/// a stack of b's matrices is as many groups.
+/// Products of matrices as convolutions of 1 x 1: a's rows are pixels, the sum runs over channels.
+/// A stack of b's matrices is as many groups.
 ValueId integer_product(const NodeImport& n, const Shifted& a, const Shifted& b) {
   const Shape s = n.graph.spec(a.value).shape, t = n.graph.spec(b.value).shape;
   if (s.rank() < 2 || t.rank() < 2 || s.elements() == 0 || t.elements() == 0 ||

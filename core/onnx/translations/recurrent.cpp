@@ -26,7 +26,7 @@ ValueId activated(const NodeImport& n, const std::string& name, ValueId x) {
   n.refuse(fmt::format("the activation {}", name));
 }
 
-/// Sizes and attributes of a layer whose cell has so many gates.
+/// Sizes and attributes of a layer with so many gates in a cell.
 struct Layer {
   NodeImport& n;
   std::int64_t gates;
@@ -37,7 +37,7 @@ struct Layer {
 
   Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::string>& defaults);
 
-  /// Input `input` of direction `d`, whose first axis is that of directions.
+  /// Input `input` of direction `d`, with directions as first axis.
   ValueId part(std::size_t input, std::int64_t d) const {
     const Shape shape = n.shape(input);
     return n.reshape(n.slice(n.f32(input), 0, d, d + 1),
@@ -115,14 +115,14 @@ struct State {
   ValueId h, c;
 };
 
-/// One direction of a layer, whose parts every step reads.
+/// One direction of a layer. Every step reads its parts.
 struct Direction {
   std::int64_t index = 0;
   ValueId weights, bias;  ///< of the hidden state
   ValueId peepholes;
 };
 
-/// Runs `cell(direction, step's input projection, state)` along the sequence; outputs Y, Y_h, Y_c.
+/// Runs `cell(direction, step's input projection, state)` along the sequence. Outputs Y, Y_h, Y_c.
 template <class Cell>
 std::vector<ValueId> unrolled(const Layer& layer, bool has_cell, const Cell& cell) {
   const auto& n = layer.n;
@@ -196,7 +196,7 @@ std::vector<ValueId> lstm(NodeImport& n) {
   return unrolled(layer, true, [&](const Direction& d, ValueId x, const State& state) {
     const auto own = n.f.add(times_transposed(n, state.h, d.weights), d.bias);
     const auto sum = n.f.add(x, own);
-    /// Peepholes stand in the order i, o, f.
+    /// Peepholes have the order i, o, f.
     const auto gate = [&](std::int64_t g, ValueId seen) {
       auto value = layer.gate(sum, g);
       if (d.peepholes.valid()) value = n.f.add(value, n.f.mul(layer.gate(d.peepholes, g), seen));

@@ -33,7 +33,7 @@ struct Reduction {
     if (spec.shape.elements() > 0 || kind == ReduceKind::Sum) {
       return n.apply(make_op(Reduce(kind, axes, keepdims)), {x});
     }
-    // ReduceSum has the shape of all reductions; of nothing the largest is the smallest there is.
+    // ReduceSum has the shape of all reductions. The largest of nothing is the smallest number.
     constexpr double infinity = std::numeric_limits<double>::infinity();
     n.refuse_unless(kind != ReduceKind::Mean && is_floating(spec.dtype), "a reduction of nothing");
     const auto shape = n.graph.spec(n.f.sum(x, axes, keepdims)).shape;
@@ -99,7 +99,7 @@ ArgMax arg_max_of(NodeImport& n) {
 
 std::vector<ValueId> arg_max(NodeImport& n) { return {n.apply(make_op(arg_max_of(n)), {n.in(0)})}; }
 
-/// The largest of -x; in whole numbers of -1 - x, which does not overflow.
+/// The largest of -x. In whole numbers of -1 - x, which does not overflow.
 std::vector<ValueId> arg_min(NodeImport& n) {
   const auto op = arg_max_of(n);
   if (is_floating(n.dtype(0))) {

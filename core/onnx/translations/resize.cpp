@@ -63,7 +63,7 @@ bool is_given(const NodeImport& n, std::size_t input) {
   return n.has(input) && n.shape(input).elements() > 0;
 }
 
-/// `all` with the values of the attribute `axes` replaced; without it `values`.
+/// `all` with the values of the attribute `axes` replaced, or without it `values`.
 template <class T>
 std::vector<T> of_all_axes(NodeImport& n, const std::vector<T>& values, std::vector<T> all) {
   if (!n.has_attribute("axes")) return values;
@@ -86,7 +86,7 @@ std::vector<ValueId> resize(NodeImport& n) {
   }
   set_coordinates(n, op);
   n.ignore_input(1);  // the region of tf_crop_and_resize
-  n.ignore_input(2);  // may stand beside sizes, empty
+  n.ignore_input(2);  // may be present and empty next to sizes
   if (is_given(n, 3)) {
     op.sizes = of_all_axes(n, n.known_integers(3), n.shape(0).dims());
   } else if (is_given(n, 2)) {

@@ -1,4 +1,4 @@
-// Rounding, remainders, and what is asked of numbers that are none.
+// Rounding, remainders, and tests for infinity and NaN.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/translations/rounding.h"
 
@@ -12,7 +12,7 @@ namespace {
 /// From here on every float32 is a whole number.
 constexpr double kWhole = 0x1p23;
 
-/// x where it is whole for its size, or no number; else `rounded`.
+/// x where it is too large for a fraction or not a number, otherwise `rounded`.
 ValueId unless_whole(const NodeImport& n, ValueId x, ValueId rounded) {
   const auto small = n.f.apply(BinaryKind::Less, n.f.apply(UnaryKind::Abs, x), kWhole);
   return n.f.select(small, rounded, x);

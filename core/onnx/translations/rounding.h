@@ -6,9 +6,9 @@
 
 namespace triptych::onnx {
 
-/// The nearest whole number, of two equally near the even one; x: f32.
+/// The nearest whole number, and the even one in a tie. x: f32.
 ValueId round_to_even(const NodeImport& n, ValueId x);
-/// The largest whole number that is not above x; x: f32.
+/// The largest whole number that is not above x. x: f32.
 ValueId floor_of(const NodeImport& n, ValueId x);
 
 }  // namespace triptych::onnx

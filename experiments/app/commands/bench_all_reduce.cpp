@@ -41,7 +41,7 @@ struct AllReduceOptions {
   double timeout_s = 30;
 };
 
-/// "4KiB..64MiB,1000" as bytes; ranges go by factors of four.
+/// "4KiB..64MiB,1000" as bytes. Ranges go by factors of four.
 std::vector<std::int64_t> parse_bytes(const std::string& text) {
   constexpr std::array<std::pair<std::string_view, int>, 3> units = {
       {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
@@ -75,7 +75,7 @@ std::vector<Algorithm> parse_algorithms(const std::string& text) {
   return list;
 }
 
-/// Transports whose time can be measured; the simulated one has its time from a model.
+/// Transports whose time can be measured. The simulated one has its time from a model.
 std::vector<Transport> parse_transports(const std::string& text) {
   std::vector<Transport> list;
   for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
@@ -102,7 +102,7 @@ std::vector<measure::AllReduceRow> measure(Communicator& communicator,
                                            const AllReduceOptions& options) {
   std::vector<measure::AllReduceRow> rows;
   for (const auto algorithm : parse_algorithms(options.algorithms)) {
-    // Threads have no library; with several transports asked for, the others may.
+    // Threads have no library. With several transports asked for, the others may.
     if (algorithm == Algorithm::Library && communicator.transport_name() == "threads" &&
         options.transports != "threads")
       continue;
@@ -156,7 +156,7 @@ measure::AllReduceRow row_from(const page::Json& json) {
           .right = json.at("right")};
 }
 
-/// As one of the processes that mpirun started; rank 0 has the rows.
+/// As one of the processes that mpirun started. Rank 0 has the rows.
 std::vector<measure::AllReduceRow> on_this_process(const AllReduceOptions& options) {
   auto& session = parallel::MpiSession::of_process();
   std::vector<measure::AllReduceRow> rows;

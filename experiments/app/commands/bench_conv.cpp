@@ -205,7 +205,7 @@ bool run_conv_sweep(const Command& conv, measure::BenchOptions& options,
                     const measure::SweepOptions& sweep, const Context& context) {
   if (!sweep.layer.empty()) measure::take_layer(sweep.layer, options);
   if (sweep.backends.empty()) return false;
-  // All machines compute the same; the array has no float32.
+  // All machines compute the same. The array has no float32.
   if (conv.count("--contract") == 0) options.machine.contract = Contract::Bf16;
   const auto result = measure::sweep_batches(options, sweep);
   for (const auto& machine : result.machines) {

@@ -12,7 +12,7 @@ namespace triptych::app {
 /// Adds --layer, --backends and --link.
 std::shared_ptr<measure::SweepOptions> add_conv_sweep_options(Command& conv);
 
-/// Puts the layer's shape into `options`; with --backends, runs and prints the sweep. Returns
+/// Puts the layer's shape into `options`. With --backends, runs and prints the sweep. Returns
 /// whether that was all there is to do.
 bool run_conv_sweep(const Command& conv, measure::BenchOptions& options,
                     const measure::SweepOptions& sweep, const Context& context);

@@ -305,7 +305,7 @@ Command add_strategies_bench(Command& bench, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     if (!options->device.empty()) {
-      // The survey's network is the classic U-Net; no other was asked for.
+      // The survey's network is the classic U-Net. No other was asked for.
       if (command.count("--model") == 0) {
         options->model.asked.name = "unet-l";
         if (command.count("--batch") == 0) options->batch = 8;

@@ -49,7 +49,7 @@ void collect(const Command& command, const std::string& path, std::vector<Words>
 }
 
 /// Also zsh's, which understands bash's completions by its bashcompinit. The command is what stands
-/// before the word as far as the program has such one; a word that is none of these is a file, and
+/// before the word as far as the program has such one. A word that is none of these is a file, and
 /// so is the value of an option.
 std::string bash_script(const std::vector<Words>& all) {
   std::string cases, known;

@@ -60,7 +60,7 @@ TrainingRun open_fold(DeviceSet& machine, const training::RunConfig& config,
   return {machine, std::move(saved), folder};
 }
 
-/// Trains a fold to its end; nothing when it was stopped.
+/// Trains a fold to its end. Nothing when it was stopped.
 std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const Fold& fold,
                                const std::atomic<bool>& interrupted, std::size_t pictures) {
   Progress progress;
@@ -77,7 +77,7 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
   return done;
 }
 
-/// Over the folds that have a score; nothing without one.
+/// Over the folds that have a score. Nothing without one.
 struct Spread {
   segmentation::Score mean;
   std::optional<double> deviation;  ///< of a sample

@@ -134,7 +134,7 @@ class Judge {
   }
 
  private:
-  /// Files of the images at these positions, by name; complete before anything is written, so that
+  /// Files of the images at these positions, by name. Complete before anything is written, so that
   /// a wish to stop leaves what is there as it is.
   std::map<std::string, std::string> worst_pictures(const segmentation::Dataset& images,
                                                     const std::vector<std::size_t>& positions) {

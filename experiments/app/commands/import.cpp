@@ -52,7 +52,7 @@ Graph graph_of(const Graph& graph, const Node& node) {
   return alone;
 }
 
-/// Why `device` does not run the node under the options' contract; empty: it does.
+/// Why `device` does not run the node under the options' contract. Empty: it does.
 std::string refusal_of(const Graph& graph, const Node& node, const DeviceSet& machine,
                        const PlacementOptions& options) {
   try {

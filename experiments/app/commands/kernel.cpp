@@ -123,8 +123,8 @@ std::pair<std::size_t, std::string> output_of(const std::string& text, std::size
                   numbers.empty() ? 1 : numbers.front(), text));
 }
 
-/// Description of the first element that is further than allowed from what was expected, and of
-/// how many are; empty: none.
+/// Description of the first element that is further than allowed from what was expected, and of how
+/// many are. Empty: none.
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
   if (got.spec() != expected.spec()) {
     return fmt::format("is {}, and {} was expected", to_string(got.spec()),

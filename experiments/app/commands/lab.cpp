@@ -223,7 +223,7 @@ void check_lab(const LabOptions& options, Context& context) {
   if (!options.results.empty()) print_text("written: {}\n", options.results);
 }
 
-/// A seed on the command line can be seen by everybody on the computer; one that comes through a
+/// A seed on the command line can be seen by everybody on the computer. One that comes through a
 /// pipe cannot.
 std::int64_t read_seed(const std::string& text) {
   std::string digits = text;

@@ -26,7 +26,7 @@ namespace {
 /// Continuation after a launch.
 struct Continuation {
   int ranks = 0;     ///< 0: nothing, the run has ended
-  std::string text;  ///< says so in words; empty when there is nothing to say
+  std::string text;  ///< says so in words. Empty when there is nothing to say
 };
 
 class ElasticRun {
@@ -47,7 +47,7 @@ class ElasticRun {
     return options_.command.resume.empty() ? options_.command.out : options_.command.resume;
   }
   Continuation go_on(int ranks, int left);
-  /// At most `left`; 0: none. `why_not` is about the first that was tried.
+  /// At most `left`. 0: none. `why_not` is about the first that was tried.
   int shareable(const training::SavedRun& saved, int left, std::string& why_not) const;
 
   CommandLine app_;  ///< knows which options were given

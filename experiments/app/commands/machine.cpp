@@ -281,7 +281,7 @@ void build(const MachineCommand& options, bool json) {
   print_text("use it: {}\n", use(asked, array));
 }
 
-/// Copies of our modules to start from; a file that its user has changed stays.
+/// Copies of our modules to start from. A file that its user has changed stays.
 void write_modules(const MachineCommand& options, bool json) {
   Json results = Json::array();
   for (const auto& name : options.modules) {

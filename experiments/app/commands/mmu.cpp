@@ -61,7 +61,7 @@ void write_text(const MmuOptions& options, const std::string& text, bool json) {
   print_text("{}", options.out.empty() ? text : fmt::format("written: {}\n", options.out));
 }
 
-/// `lines`: of the instructions; empty: they have none.
+/// `lines`: of the instructions. Empty: they have none.
 Json program_json(const std::string& path, const mmu::Program& program,
                   const std::vector<std::size_t>& lines) {
   Json instructions = Json::array();

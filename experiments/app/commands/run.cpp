@@ -78,7 +78,7 @@ class Runner {
 
   /// A note on all images so far for the user, or an empty text.
   std::string note() const { return set_.note(); }
-  /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
+  /// Writes the files of `job`. Nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {
     const auto opened = or_note(job, [&] { return &images_.of(job.input); });
     if (!opened) return std::nullopt;
@@ -191,7 +191,7 @@ class Runner {
     });
   }
 
-  /// Result of `make`; a note when it throws.
+  /// Result of `make`. A note when it throws.
   template <class Make>
   static auto or_note(const Job& job, const Make& make) -> std::optional<decltype(make())> {
     try {
@@ -202,7 +202,7 @@ class Runner {
     }
   }
 
-  /// The image normalised by itself where the training's were; else a note when it is far from
+  /// The image normalised by itself where the training's were. Else a note when it is far from
   /// them.
   segmentation::Sample as_trained(const Job& job, segmentation::Sample sample) const {
     const auto warning = segmentation::prepare_as_trained(
@@ -286,7 +286,7 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
   }
 }
 
-/// Options of models that make masks; one that makes a class of an image writes classes.csv.
+/// Options of models that make masks. One that makes a class of an image writes classes.csv.
 constexpr std::array<std::string_view, 12> kOfMasks = {
     "--save",         "--format", "--values", "--objects", "--instances-of", "--seed-probability",
     "--stream-above", "--stack",  "--tta",    "--tile",    "--margin",       "--threshold"};

@@ -367,7 +367,7 @@ void add_array_options(Command& command, training::ExecutionConfig& machine) {
   add_options(command, {training::OptionGroup::Tiling}, {.machine = &machine});
 }
 
-/// Options of what is written; `only_array` has no other machine and no ranks.
+/// Options of what is written. `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
   add_run_option(command, "--batch", options.batch, "images, or products, per step");
@@ -399,7 +399,7 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   command.add_flag("--json", context.json, "print JSON");
 }
 
-/// The options of one operator; on a small array unless another machine is asked for.
+/// The options of one operator. On a small array unless another machine is asked for.
 std::shared_ptr<TraceOptions> operator_options() {
   auto options = std::make_shared<TraceOptions>();
   options->machine.backend = "systolic";

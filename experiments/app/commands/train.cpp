@@ -240,7 +240,7 @@ void resume(const TrainOptions& options, Report& report) {
 }
 
 /// Trains on one machine after another. All are opened first, so that a wrong name costs no
-/// training; when a later one fails the report of those before is kept.
+/// training. When a later one fails the report of those before is kept.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
   const bool leads = training::leads(options.machine.parallel);

@@ -113,7 +113,7 @@ def compare(
     """Trains the same on each machine and compares losses, weights, masks, times, layers, energy.
 
     backends: "cpu", "cuda-emulated", "systolic:rtl", "cpu=f32" (a contract of its own), ... model,
-    data, validation and other keywords as in `Trainer`, but for a loader, which may draw other
+    data, validation and other keywords as in `Trainer`, except loaders, which may draw other
     batches each time. The runs' folders are removed.
     """
     if isinstance(backends, str):

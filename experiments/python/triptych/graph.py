@@ -139,7 +139,7 @@ class Plan:
         """Runs and returns the outputs by name. The first run needs every input. Later an input that
         is not given keeps its last value.
 
-        Arrays are read where they lie while this call runs, and are not kept.
+        This call reads arrays in place and does not keep them.
         """
         return cast("dict[str, Array]", self._native.run(inputs, _steps))
 

@@ -101,7 +101,7 @@ class Machine:
         return cast(Array, self._native.dram())
 
     def write(self, address: int, values: Any) -> None:
-        """Puts values into the DRAM: floats as bf16 on a bf16 machine, others as they are."""
+        """Writes values to the DRAM: floats as bf16 on a bf16 machine, others unchanged."""
         array = numpy.ascontiguousarray(values)
         if array.dtype.kind == "f" and self.config["pe"] == "bf16":
             array = to_bf16_bits(array)
@@ -113,7 +113,7 @@ class Machine:
         self.dram[address : address + raw.size] = raw
 
     def read(self, address: int, shape: Any, dtype: Any = numpy.float32) -> Array:
-        """A copy of values out of the DRAM."""
+        """A copy of values from the DRAM."""
         count = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
         if address < 0 or address + count > self.dram.size:
             raise _triptych.BadInput(
@@ -129,7 +129,7 @@ class Machine:
 
     @property
     def accumulators(self) -> Array:
-        """The accumulators, [accumulator_rows, columns]: f4 of a bf16 machine, else i4."""
+        """The accumulators, [accumulator_rows, columns]: f4 on a bf16 machine, otherwise i4."""
         bits = self._native.accumulators()
         return cast(Array, bits.view("f4" if self.config["pe"] == "bf16" else "i4"))
 

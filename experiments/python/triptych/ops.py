@@ -25,7 +25,7 @@ from .indexing import indexed, transposed
 class Result:
     """Outputs of one operator, with its time and counters.
 
-    A result with one output has a shape, a dtype and arithmetic, like a value of a graph. One
+    A result with one output has a shape, a dtype and arithmetic, like a value of a graph. A result
     with several outputs is a sequence of results, which unpacks into its parts.
     """
 

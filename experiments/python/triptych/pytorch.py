@@ -34,7 +34,7 @@ def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str,
             torch.onnx.export(module, arguments, path, **common)
         except MemoryError:
             raise
-        except Exception as error:  # whatever its tracer runs into
+        except Exception as error:  # any problem of its tracer
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise _triptych.Unsupported(
                 f"PyTorch {torch.__version__} cannot export this module in "

@@ -131,7 +131,7 @@ class Trainer:
     seed, loss, ...
 
     callbacks: objects with any of on_step(step, total, epoch, loss), on_epoch(report),
-    on_note(text), on_image(judged, images); one that returns False stops the run cleanly.
+    on_note(text), on_image(judged, images). A call that returns False stops the run cleanly.
     """
 
     def __init__(

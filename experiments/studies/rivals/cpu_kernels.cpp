@@ -1,6 +1,6 @@
-// Micro-benchmarks of the CPU's hot loops, one thread each, by Google Benchmark: what `triptych
-// bench` times as a whole, taken apart. The first figure to look at is the rate, FLOP/s or bytes/s;
-// bytes are those that the loop reads and writes, wherever they lie.
+// Micro-benchmarks of the CPU's hot loops, one thread each, by Google Benchmark: the parts of the
+// work that `triptych bench` times as a whole. The first figure to look at is the rate, FLOP/s or
+// bytes/s. Bytes are those that the loop reads and writes, wherever they lie.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
@@ -50,7 +50,7 @@ void report_floats(State& state, std::int64_t floats) {
   report_bytes(state, static_cast<double>(floats) * sizeof(float));
 }
 
-/// The highest register tile, over k steps whose operands follow each other.
+/// The highest register tile, over k steps with operands in sequence.
 void micro_tile(State& state) {
   const auto& kernels = microkernels();
   const auto k = state.range(0);
@@ -122,7 +122,7 @@ void weight_tile(State& state) {
                2.0 * static_cast<double>(lines * width) * tiles.max_rows * kWeightTileColumns);
 }
 
-/// Plain matrices as the operands of a PackedGemm; b is packed on the way.
+/// Plain matrices as the operands of a PackedGemm. b is packed on the way.
 class PlainOperands : public GemmOperands {
  public:
   explicit PlainOperands(const GemmShape& shape)
@@ -140,7 +140,7 @@ class PlainOperands : public GemmOperands {
  private:
   GemmShape shape_;
   Floats a_, b_;
-  mutable Floats c_;  // what store is for
+  mutable Floats c_;  // destination of store
 };
 
 void blocked_gemm(State& state) {
@@ -225,7 +225,7 @@ void winograd_filters(State& state) {
   report_floats(state, (9 + points) * filters);
 }
 
-/// A row of tiles of a block of channels; `rows` of the image belong to a tile.
+/// A row of tiles of a block of channels. `rows` of the image belong to a tile.
 template <class Transform>
 void winograd_channels(State& state, int rows, const Transform& transform) {
   const int tile = static_cast<int>(state.range(0)), points = (tile + 2) * (tile + 2);

@@ -21,8 +21,8 @@ struct AugmentOptions {
   bool flip_x = true;              ///< mirror left and right with probability 1/2
   bool flip_y = true;              ///< mirror up and down with probability 1/2
   bool transpose = true;           ///< swap rows and columns with probability 1/2
-  float max_rotation_degrees = 0;  ///< uniform in [-max, max]; 180 for every angle
-  float elastic_sigma = 0;         ///< deviation of the displacements in pixels; the paper has 10
+  float max_rotation_degrees = 0;  ///< uniform in [-max, max], 180 for every angle
+  float elastic_sigma = 0;         ///< deviation of the displacements in pixels. The paper has 10
   std::int64_t elastic_grid = 3;   ///< displacements a side, at least 2
   bool zoom = false;               ///< one patch in five, by a factor from 0.7 to 1.4
   IntensityOptions intensity = {};
@@ -32,7 +32,7 @@ struct AugmentOptions {
 void validate(const AugmentOptions& options);
 
 /// A patch of options.height x options.width. Images are interpolated bilinearly, labels and
-/// weights by the nearest pixel; without rotation, deformation and zoom both are exact copies.
+/// weights by the nearest pixel. Without rotation, deformation and zoom both are exact copies.
 /// Every switch draws its numbers whether it is on or off, so that turning one off does not change
 /// the others. Without labels the patch has none.
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random);

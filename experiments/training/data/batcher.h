@@ -25,8 +25,8 @@ struct BatcherOptions {
 };
 
 struct Batch {
-  Tensor x;  ///< f32 [batch, channels, height, width], normalised; or rows of an array
-  /// Binary: f32 [batch, 1, height, width]; else i64 [batch, height, width]; of samples with
+  Tensor x;  ///< f32 [batch, channels, height, width], normalised, or rows of an array
+  /// Binary: f32 [batch, 1, height, width]. Otherwise i64 [batch, height, width]. For samples with
   /// weights f32 [batch, 2, height, width], class and weight.
   /// Rows of the target, where there are arrays.
   Tensor y;
@@ -52,8 +52,8 @@ class Batcher {
   /// `dataset` must outlive the batcher. Throws InvalidArgument when it is empty.
   Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options);
 
-  /// Samples first .. first + count - 1 of the run. Step s of batch size B is draw(s * B, B); of
-  /// that, rank r of R takes draw(s * B + r * B / R, B / R). Safe for several threads.
+  /// Samples first .. first + count - 1 of the run. Step s of batch size B is draw(s * B, B). Of
+  /// that, rank r of R draws draw(s * B + r * B / R, B / R). Safe for several threads.
   Batch draw(std::int64_t first, std::int64_t count) const;
   /// Which element of the data set sample `k` of the run is.
   std::size_t element(std::int64_t k) const;

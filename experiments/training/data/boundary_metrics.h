@@ -1,6 +1,6 @@
 // How near the outline of a predicted class is to the true one. The boundary of a class: its pixels
-// of which one of the four neighbours is of another class or beyond the picture. Pixels that are
-// ignored (kIgnored) belong to no class, and no boundary comes of lying beside one.
+// with a pixel of another class or the outside of the picture among their four neighbours. Ignored
+// pixels (kIgnored) belong to no class, and adjacent pixels are no boundary for that reason.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace triptych::segmentation {
 
-/// In pixels; what manual outlines of the same object differ by.
+/// In pixels. The difference between manual outlines of the same object.
 inline constexpr double kBoundaryTolerance = 2;
 
 struct BoundaryScores {
   double precision = 0;  ///< share of the predicted boundary within the tolerance of the true one
   double recall = 0;     ///< the reverse
   double f1 = 0;         ///< 2 precision recall / (precision + recall) (Csurka et al., 2013)
-  /// The larger of the two directed distances of which 95 % of the boundary pixels stay below, in
-  /// pixels; percentiles are interpolated as NumPy does. The diagonal of the picture when only one
+  /// The larger of the two directed distances that 95 % of the boundary pixels do not exceed, in
+  /// pixels. Percentiles are interpolated as NumPy does. The diagonal of the picture when only one
   /// of the two has a boundary.
   double hausdorff95 = 0;
 };
 
-/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes
+/// Scores of class `label`. Nothing when neither has it. Throws InvalidArgument when the sizes
 /// differ.
 std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> predicted,
                                               std::span<const std::uint8_t> target, Size size,
                                               std::uint8_t label,
                                               double tolerance = kBoundaryTolerance);
 
-/// Means over the images in which a class has a boundary, in truth or prediction, of all classes
-/// but the background; then over the classes that any image said something of.
+/// Means over the images with a boundary of a class, in truth or prediction, for all classes except
+/// the background, then over the classes with a value.
 class BoundaryScorer {
  public:
   explicit BoundaryScorer(std::int64_t classes, double tolerance = kBoundaryTolerance)
@@ -56,13 +56,13 @@ class BoundaryScorer {
   std::vector<Means> sums_;  ///< of class 1, 2, ...
 };
 
-/// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them; `ignored` may
+/// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them. `ignored` may
 /// be empty: none are.
 std::vector<std::uint8_t> boundary_of(std::span<const std::uint8_t> set,
                                       std::span<const std::uint8_t> ignored, Size size);
 
 /// The smallest value that `percent` of `values` do not exceed, between neighbours by linear
-/// interpolation; 0 of nothing.
+/// interpolation. 0 for no values.
 double percentile(std::vector<double> values, double percent);
 
 }  // namespace triptych::segmentation

@@ -14,7 +14,7 @@ namespace triptych::segmentation {
 /// core/base: the same bits everywhere.
 std::vector<float> probabilities_from_logits(std::span<const float> logits, std::int64_t channels);
 
-/// Over all pixels together but for those that are ignored.
+/// Over all pixels together except ignored ones.
 class Calibration {
  public:
   /// Bins of equal width of the probability of the predicted class.
@@ -26,7 +26,7 @@ class Calibration {
     double confidence = 0;  ///< the sum over the pixels
   };
 
-  /// Probabilities as probabilities_from_logits gives them; one channel is of two classes. Throws
+  /// Probabilities as probabilities_from_logits gives them. One channel is of two classes. Throws
   /// InvalidArgument when the sizes do not fit.
   void add(std::span<const float> probabilities, std::int64_t channels,
            std::span<const std::uint8_t> target);

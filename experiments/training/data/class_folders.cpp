@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownFolders = 5;
 
-/// Names of the folders in `folder`, but for hidden ones.
+/// Names of the folders in `folder`, except hidden ones.
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::error_code error;
   std::vector<std::string> names;
@@ -135,7 +135,8 @@ std::vector<float> resampled(std::span<const float> values, std::int64_t size, s
   return result;
 }
 
-/// Classes of the samples, whose names begin with theirs, and a sentence with their numbers.
+/// Classes of the samples, which have names that begin with theirs, and a sentence with their
+/// numbers.
 void set_classes(Dataset& dataset, const std::vector<std::string>& classes,
                  const TensorSpec& target) {
   std::vector<std::int64_t> counts(classes.size());

@@ -1,5 +1,5 @@
 // Pictures of one class each, in one folder per class: FOLDER/cat/1.png. The class is the folder's
-// name; which number it has belongs to a trained model.
+// name. A trained model stores the number of each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,18 +12,18 @@
 
 namespace triptych::segmentation {
 
-/// Loads the pictures of the folders in `options.images`, each scaled so that its shorter side has
-/// `side` pixels, with the classes as the target of Dataset::arrays, of which one has the spec
-/// `target`, [1, ...]: i64, or f32 for two classes. Of the options, those of
-/// masks, lists and splits do not count. `options.labels` names the classes as "cat,dog", of which
-/// some may have no folder here; empty: the folders there are, in ascending order of their bytes.
-/// Samples are called as "cat/1". Throws IoError for a missing folder, a broken picture, a folder
+/// Loads the pictures of the folders in `options.images`, each scaled to `side` pixels on its
+/// shorter side, with the classes as the target of Dataset::arrays. One of these has the spec
+/// `target`, [1, ...]: i64, or f32 for two classes. Options for masks, lists and splits have no
+/// effect. `options.labels` names the classes as "cat,dog". Some of them may have no folder here.
+/// Empty: the existing folders, in ascending order of their bytes. A sample has a name like
+/// "cat/1". Throws IoError for a missing folder, a broken picture, a folder
 /// of no class, and as many folders as `options.classes` is not (1 means two).
 Dataset load_class_folders(const DatasetOptions& options, std::int64_t side,
                            const TensorSpec& target);
 
-/// A picture whose shorter side has `side` pixels: bilinear, over the pixels that an output pixel
-/// covers where it gets smaller.
+/// A picture with `side` pixels on its shorter side: bilinear, averaged over the covered pixels
+/// where it shrinks.
 Sample scaled(const Sample& sample, std::int64_t side);
 
 }  // namespace triptych::segmentation

@@ -97,7 +97,7 @@ void flood(std::span<const float> probability, std::span<const std::uint8_t> set
   }
 }
 
-/// Numbers objects anew, in the order of their first pixels.
+/// Renumbers objects in the order of their first pixels.
 void renumber(Components& found) {
   std::vector<std::int32_t> names(static_cast<std::size_t>(found.count) + 1);
   std::int32_t next = 0;
@@ -154,7 +154,7 @@ bool removable(const std::array<bool, 8>& around, bool first_half) {
                     : !((lit(4) || lit(5) || !lit(7)) && lit(6));
 }
 
-/// A pixel is judged again only when one of its neighbours has gone.
+/// A pixel is examined again only when one of its neighbours has gone.
 class Thinner {
  public:
   Thinner(std::span<const std::uint8_t> set, Size size)

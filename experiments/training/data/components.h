@@ -14,8 +14,8 @@ namespace triptych::segmentation {
 enum class Neighbours : std::uint8_t { Four, Eight };
 
 struct Components {
-  /// [height, width]: 0 outside, else the object, numbered from 1 in the order in which their first
-  /// pixels come, row by row.
+  /// [height, width]: 0 outside, otherwise the object, numbered from 1 in the order of their first
+  /// pixels, row by row.
   std::vector<std::int32_t> labels;
   std::int32_t count = 0;
 };
@@ -25,9 +25,9 @@ Components connected_components(std::span<const std::uint8_t> set, Size size,
                                 Neighbours neighbours = Neighbours::Four);
 
 /// Watershed of `probability` [height, width] within the pixels of `set` (Meyer's flooding, 1994):
-/// connected parts of the pixels at or above `seed` are the seeds; from them the most probable
-/// pixel beside an object joins it, of equals the one that was reached first. Parts of `set`
-/// without a seed are objects of their own. Four neighbours.
+/// connected parts of the pixels at or above `seed` are the seeds. From them the most probable
+/// pixel adjacent to an object joins it, and among equals the one that was reached first. Parts of
+/// `set` without a seed are objects of their own. Four neighbours.
 Components watershed(std::span<const float> probability, std::span<const std::uint8_t> set,
                      Size size, float seed);
 

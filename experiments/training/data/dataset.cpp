@@ -62,7 +62,7 @@ Census census_of(std::span<const MaskSummary> masks) {
   return census;
 }
 
-/// Name of the first sample by which the samples have more than `most` values; empty: none.
+/// Name of the first sample that raises the number of values above `most`. Empty: none.
 std::string first_with_more(const Census& census, const std::vector<Sample>& samples,
                             std::optional<std::uint16_t> ignored, std::int64_t most) {
   std::map<std::uint16_t, std::size_t> firsts;
@@ -79,7 +79,7 @@ std::string first_with_more(const Census& census, const std::vector<Sample>& sam
   return samples[order[static_cast<std::size_t>(most)]].name;
 }
 
-/// Labels that the masks' values suggest, but for that of pixels to be ignored. Throws IoError with
+/// Labels suggested by the masks' values, except the value of ignored pixels. Throws IoError with
 /// the folder, and the first file that brings more values than there are classes, where they
 /// suggest nothing.
 std::string derived_labels(const DatasetOptions& options, const Census& census,

@@ -31,7 +31,7 @@ struct Row {
   std::vector<std::string> fields;
 };
 
-/// Calls of libcsv; nothing is thrown through it.
+/// Calls of libcsv. Nothing is thrown through it.
 struct Rows {
   std::vector<Row> rows;
   Row current;
@@ -58,7 +58,7 @@ struct Rows {
   }
 };
 
-/// The separator that the first line has most of outside of quotes; a comma where it has none.
+/// The separator that the first line has most of outside of quotes. A comma where it has none.
 char separator_of(std::string_view text) {
   std::array<std::int64_t, kSeparators.size()> counts = {};
   bool quoted = false;
@@ -92,7 +92,7 @@ std::vector<Row> parse_rows(std::string_view text) {
   return std::move(rows.rows);
 }
 
-/// The place of the first of `names` among the fields, whatever their case.
+/// The position of the first of `names` among the fields, ignoring case.
 std::optional<std::size_t> column(const Row& header, std::span<const std::string_view> names) {
   for (const auto name : names) {
     for (std::size_t i = 0; i < header.fields.size(); ++i) {

@@ -219,7 +219,7 @@ class Describer {
     suggest_labels();
   }
 
-  /// Adds what training would say about the values of the masks.
+  /// Adds the notes of training about the values of the masks.
   void suggest_labels() {
     if (masks_found_.pixels.empty()) return;
     try {
@@ -237,7 +237,7 @@ class Describer {
   MaskSet masks_in_set_;
   SetScale scale_;
   std::string conflict_;   ///< between the numbers of two images
-  std::string form_note_;  ///< on a mask whose name has another Unicode form
+  std::string form_note_;  ///< on a mask that has a name in another Unicode form
   MaskCensus masks_found_;
   Moments moments_;
   std::set<std::int64_t> channels_;

@@ -42,13 +42,13 @@ struct DatasetDescription {
   std::vector<std::string> without_mask;       ///< names of images
   std::vector<std::string> without_image;      ///< files of masks
   std::vector<Duplicate> duplicates;
-  std::vector<std::string> damaged;      ///< what is wrong with which file
-  std::vector<std::string> suggestions;  ///< what to do before training, or how to train
-  std::string note;                      ///< files that were skipped; empty: none
+  std::vector<std::string> damaged;      ///< the problem and the file
+  std::vector<std::string> suggestions;  ///< advice before training, or the command to train
+  std::string note;                      ///< files that were skipped. Empty: none
 };
 
-/// Reads all pictures of `options`, whose masks may be an empty path: there are none. A picture
-/// that cannot be read, or whose mask is of another size, is listed among the damaged. Throws as
+/// Reads all pictures of `options`. An empty path of masks means that there are none. A picture
+/// that cannot be read, or with a mask of another size, is listed among the damaged. Throws as
 /// pair_pictures does.
 DatasetDescription describe_dataset(const DatasetOptions& options);
 

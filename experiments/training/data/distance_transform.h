@@ -13,7 +13,7 @@
 namespace triptych::segmentation {
 
 /// Squared Euclidean distances in pixels to the nearest pixel of `set` [height, width], where it is
-/// not 0; infinity everywhere when it is empty. Throws InvalidArgument when the sizes differ.
+/// not 0. Infinity everywhere when it is empty. Throws InvalidArgument when the sizes differ.
 std::vector<double> squared_distances(std::span<const std::uint8_t> set, Size size);
 
 }  // namespace triptych::segmentation

@@ -113,7 +113,7 @@ void change_channels(Sample& patch, const Change& change) {
 
 float normal_from_bits(std::uint32_t bits) {
   // The quantile of (u + 1/2) 2^-24 by the rational approximations PPND7 of Wichura, "Algorithm AS
-  // 241", 1988; its third one is for tails thinner than these.
+  // 241", 1988. Its third one is for tails thinner than these.
   const float centred = static_cast<float>(static_cast<std::int32_t>(bits >> 8) - (1 << 23));
   const float q = (centred + 0.5F) * 0x1p-24F;
   if (exact::absolute(q) <= 0.425F) {

@@ -1,7 +1,7 @@
 // The values of a training patch changed at random, as other slides, lamps and cameras would have
 // changed them. Chances and ranges follow nnU-Net's, where it has two the stronger (Isensee et al.,
 // "nnU-Net: a self-configuring method for deep learning-based biomedical image segmentation",
-// 2021). Only operations whose bits are the same on every machine are used.
+// 2021). Only operations with the same bits on every machine are used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace triptych::segmentation {
 
-/// In the order in which they are applied.
+/// In the order of their application.
 struct IntensityOptions {
   bool blur = false;        ///< Gaussian, of 0.5 to 1.5 pixels: one patch in five
   bool brightness = false;  ///< times 0.7 to 1.3: three patches in twenty

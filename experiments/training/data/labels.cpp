@@ -18,7 +18,7 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr std::size_t kListed = 8;
-constexpr std::int64_t kMostClasses = 32;  ///< more values are taken for numbers of objects
+constexpr std::int64_t kMostClasses = 32;  ///< more values count as numbers of objects
 
 /// 1 is one output that tells two classes apart.
 std::int64_t told_apart(std::int64_t classes) { return std::max<std::int64_t>(2, classes); }
@@ -53,7 +53,7 @@ std::string list_of(const ValueCounts& counts) {
                      more ? fmt::format(", ... of {} values", counts.size()) : "");
 }
 
-/// "files of 0 and 1 lie beside files of 0 and 255", where that is so.
+/// "files of 0 and 1 lie beside files of 0 and 255" in that case.
 std::string two_scales(const MaskCensus& masks) {
   const auto low = masks.pixels.begin()->first, high = masks.pixels.rbegin()->first;
   if (masks.pixels.size() != 3 || low != 0 || !masks.pixels.contains(1)) return {};
@@ -63,7 +63,7 @@ std::string two_scales(const MaskCensus& masks) {
   return together ? "" : fmt::format("files of 0 and 1 lie beside files of 0 and {}", high);
 }
 
-/// Answers that may be given about masks whose values do not say what they mean.
+/// Possible answers about masks with ambiguous values.
 std::string ways_out(const MaskCensus& masks, std::int64_t classes) {
   const auto& counts = masks.pixels;
   const auto wanted = told_apart(classes);

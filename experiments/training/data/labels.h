@@ -1,5 +1,5 @@
-// Which class a value of a mask is. Belongs to a trained model: what reads masks for it reads them
-// so.
+// Which class a value of a mask is. Belongs to a trained model: code that reads masks for it reads
+// them so.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,8 +35,8 @@ struct MaskValues {
 };
 
 /// Samples of any kind, those of colours by their luma. Throws IoError (without a file name) for
-/// channels that are no colours, for what is no whole number from 0 to 65535, and for colours that
-/// differ, but not in their luma, unless `labels` halve the scale.
+/// channels that are no colours, for values that are not whole numbers from 0 to 65535, and for
+/// colours that differ, but not in their luma, unless `labels` halve the scale.
 MaskValues mask_values(const Picture& mask, std::string_view labels);
 
 /// Words that stand for a rule instead of a list of values, all of two classes.
@@ -61,19 +61,19 @@ std::string share_warning(const std::vector<double>& found, const std::vector<do
 std::string exchanged_labels(std::string_view labels);
 
 /// "background,nucleus": a name for each class in turn. Throws InvalidArgument for another number
-/// of them than classes (1 means two), one that is empty, or the same twice.
+/// of them than classes (1 means two), an empty or a repeated one.
 std::vector<std::string> parse_class_names(std::string_view text, std::int64_t classes);
 
 class LabelMap {
  public:
-  /// Takes "0,128,255", the values of class 0, 1 and 2; or one of the words above. Throws
-  /// InvalidArgument for another text, a value twice, or another number of classes than `classes`
-  /// (1 and 2 both mean two).
+  /// Takes "0,128,255", the values of class 0, 1 and 2, or one of the words above. Throws
+  /// InvalidArgument for another text, a repeated value, or another number of classes than
+  /// `classes` (1 and 2 both mean two).
   LabelMap(std::string_view text, std::int64_t classes);
 
   /// Read again, it gives the same map.
   const std::string& text() const { return text_; }
-  /// The class of `value` in a file whose largest value is `full_scale`; -1: it has none.
+  /// The class of `value` in a file with `full_scale` as the largest value. -1: it has none.
   int class_of(std::uint16_t value, int full_scale) const;
   /// Throws InvalidArgument when the value of pixels to be ignored is that of a class.
   void require_apart(std::optional<std::uint16_t> ignored) const;
@@ -84,15 +84,14 @@ class LabelMap {
 
  private:
   std::string text_;
-  std::vector<std::uint16_t> values_;  ///< by class; empty: a word
-  std::vector<std::int16_t> classes_;  ///< by value, -1: none; as empty as values_
+  std::vector<std::uint16_t> values_;  ///< by class. Empty: a word
+  std::vector<std::int16_t> classes_;  ///< by value, -1: none. As empty as values_
 };
 
 /// The map that masks of `classes` classes suggest by their values alone, as LabelMap's text. Two
 /// values of two classes, or as many as there are classes: in ascending order, reversed with
 /// `invert`. Above two classes and all values below their number: each value is its class. Throws
-/// InvalidArgument for anything that could mean several things, and says what may be stated
-/// instead.
+/// InvalidArgument for anything ambiguous, with the options that resolve it.
 std::string derive_labels(const MaskCensus& masks, std::int64_t classes, bool invert);
 
 }  // namespace triptych::segmentation

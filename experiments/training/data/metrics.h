@@ -1,8 +1,8 @@
 // How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN) and IoU = TP / (TP + FP + FN) of each
-// class, and the share of right pixels. An image in which a class is neither there nor predicted
-// says nothing of it and is left out of its mean, as nnU-Net does; a class that no image says
-// anything of has no score, and is left out of the means over classes. Pixels whose label is
-// kIgnored count nowhere.
+// class, and the share of right pixels. An image without a class in truth and prediction has no
+// value for it and does not count in its mean, as in nnU-Net. A class that no image says anything
+// of has no score, and is left out of the means over classes. Pixels with the label kIgnored count
+// nowhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,12 +26,12 @@ struct Overlap {
   Overlap& operator+=(const Overlap& other);
 };
 
-/// Share, 0 to 1; nothing where there is nothing to score.
+/// Share, 0 to 1. Nothing where there is nothing to score.
 using Score = std::optional<double>;
 
 /// One class over all images.
 struct ClassScores {
-  std::int64_t images = 0;                  ///< in which it is there or predicted
+  std::int64_t images = 0;                  ///< images with it in truth or prediction
   Score dice = {}, iou = {};                ///< means over those
   Score pooled_dice = {}, pooled_iou = {};  ///< of all pixels together
 };
@@ -51,7 +51,7 @@ struct Scores {
 /// Sets the means over the classes.
 void average_classes(Scores& scores);
 
-/// Collects images; the classes that count are 1 .. classes - 1 (binary: class 1), with equal
+/// Collects images. The classes that count are 1 .. classes - 1 (binary: class 1), with equal
 /// weight, so that a large background does not hide a small target.
 class Scorer {
  public:
@@ -93,7 +93,7 @@ class ConfusionMatrix {
 };
 
 /// Classes from a network's output [channels, pixels]: one channel is a logit, class 1 above 0 (a
-/// probability above 1/2); of more the largest wins, the first of equals.
+/// probability above 1/2). With more outputs the largest wins, and among equals the first.
 std::vector<std::uint8_t> classes_from_logits(std::span<const float> logits, std::int64_t channels);
 
 }  // namespace triptych::segmentation

@@ -66,14 +66,14 @@ class SetScale {
   std::vector<std::vector<double>> deviations_;
 };
 
-/// Mean over the images of their means; deviation: root of the mean over the images of their mean
+/// Mean over the images of their means. Deviation: root of the mean over the images of their mean
 /// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
 /// `note`, where it is wanted, becomes SetScale::far_images().
 Normalization normalization_of(const Dataset& dataset,
                                NormalizeChannels channels = NormalizeChannels::Each,
                                std::string* note = nullptr);
 
-/// Numbers of one image, which may never be whole in memory: `visit` calls what it is given with
+/// Numbers of one image, which may never be in memory as a whole: `visit` calls its argument with
 /// all of its values, channel by channel in the order of Sample::image, each time in the same
 /// order.
 using TakeValues = std::function<void(std::int64_t channel, std::span<const float>)>;
@@ -90,9 +90,9 @@ ImageValues values_of(const Sample& sample, const NormalizeOptions& options);
 void normalize_by_itself(Sample& sample,
                          const NormalizeOptions& options = {.by = NormalizeBy::Image});
 
-/// A sentence with the numbers when the values of an image are far from those of the training
-/// images: their mean by more than two deviations, or their deviation less than half or more than
-/// twice as large. Empty otherwise.
+/// A note with the numbers when the values of an image are far from those of the training images:
+/// their mean by more than two deviations, or their deviation by more than a factor of two. Empty
+/// otherwise.
 std::string range_warning(const ImageValues& values, const Normalization& training);
 
 /// Prepares `sample` for normalized(): normalises it by itself if its training did, else returns

@@ -16,7 +16,7 @@ using Colour = std::array<std::uint16_t, 3>;
 
 constexpr Colour kAdded = {255, 0, 0}, kMissed = {0, 0, 255}, kConfused = {255, 200, 0};
 
-/// Panels in colours, [height, width, 3], beside each other with white lines between.
+/// Panels in colours, [height, width, 3], side by side with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
                    std::int64_t width) {
   const auto count = std::ssize(panels);
@@ -35,8 +35,8 @@ Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::i
   return image;
 }
 
-/// The least and greatest value but for one in a thousand on either side: hot pixels would leave
-/// the others dark.
+/// The least and greatest value except one in a thousand on either side: hot pixels would leave the
+/// others dark.
 std::pair<float, float> bulk_of(std::vector<float> values) {
   const auto left_out = values.size() / 1000;
   const auto low = values.begin() + static_cast<std::ptrdiff_t>(left_out);

@@ -1,4 +1,4 @@
-// Pictures beside each other: what a model was given, what is true, what it says.
+// Pictures side by side: the input, the truth and the prediction of a model.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace triptych::segmentation {
 
-/// Grey levels from black to white for classes 0 .. classes - 1; pixels that are ignored are a
+/// Grey levels from black to white for classes 0 .. classes - 1. Pixels that are ignored are a
 /// chessboard of both.
 std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t width,
                                        std::int64_t classes);
 
 /// Grey levels of a channel: 0 is black, 1 or, where all is darker than half of it, the largest of
-/// the image white; where values lie beyond, its least and its largest.
+/// the image white. Where values lie beyond, its least and its largest.
 std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel);
 
 /// Input, truth and prediction in colours, with white lines between. In the prediction, pixels are

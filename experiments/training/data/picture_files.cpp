@@ -61,7 +61,7 @@ void require_distinct(const std::vector<fs::path>& images) {
 
 fs::path stem_of(const fs::path& path) { return path.stem(); }
 
-/// Pictures of a folder by stem, listed once; of no folder none.
+/// Pictures of a folder by stem, listed once. None for no folder.
 class Folder {
  public:
   explicit Folder(const fs::path& folder, const fs::path& expected = {}) : path_(folder) {
@@ -89,7 +89,7 @@ class Folder {
   std::map<std::string, fs::path> images_;
 };
 
-/// Names of masks: what stands before and after the image's stem.
+/// Names of masks: the text before and after the image's stem.
 struct MaskPattern {
   std::string before;
   std::string after;
@@ -182,8 +182,7 @@ class Pairing {
     return entries;
   }
 
-  /// Refuses rows of which two name one picture or section, of whatever splits they are: it would
-  /// train and validate.
+  /// Refuses two rows for one picture or section, of any splits: it would train and validate.
   void require_once(const std::vector<ListEntry>& entries) const {
     constexpr std::int64_t whole = -1;
     std::map<std::string, std::map<std::int64_t, const ListEntry*>> rows;
@@ -220,7 +219,7 @@ class Pairing {
   std::vector<PicturePair> take() { return std::move(pairs_); }
 
  private:
-  /// Lists may name files; a stem may have a point, too.
+  /// Lists may name files. A stem may have a point, too.
   std::string stem_of_entry(const std::string& name) const {
     return has_picture_name(name) && !images_.of(name) ? fs::path(name).stem().string() : name;
   }

@@ -15,10 +15,10 @@ namespace triptych::segmentation {
 inline constexpr std::string_view kBalanced = "balanced";
 
 struct WeightOptions {
-  /// "1,4": of class 0 and 1; "balanced": the inverse of each class's share of the pixels; empty:
-  /// classes count alike.
+  /// "1,4": of class 0 and 1. "balanced": the inverse of each class's share of the pixels. Empty:
+  /// classes count equally.
   std::string classes;
-  /// Most that background pixels between two objects gain; the paper has 10. 0: nothing.
+  /// Most that background pixels between two objects gain. The paper has 10. 0: nothing.
   double border = 0;
   double border_sigma = 5;  ///< pixels
 
@@ -30,9 +30,10 @@ struct WeightOptions {
 /// for another text or another number of them, one that is negative or not finite, or all 0.
 std::vector<double> parse_class_weights(std::string_view text, std::int64_t classes);
 
-/// Sets Sample::weights: the class's weight and, of background, border exp(-(d1 + d2)^2 / (2
-/// sigma^2)), d1 and d2 the distances in pixels to the nearest two objects (four-connected parts of
-/// what is not background), which counts as 0 where one is 5 sigma away; pixels to be ignored get
+/// Sets Sample::weights: the class's weight and, for background, border exp(-(d1 + d2)^2 / (2
+/// sigma^2)). d1 and d2 are the distances in pixels to the nearest two objects (four-connected
+/// parts of the foreground). The term counts as 0 where one is 5 sigma away. Pixels to be ignored
+/// get
 /// 0. All are then scaled so that their mean over the data set is 1. Throws InvalidArgument when no
 /// pixel counts.
 void set_pixel_weights(Dataset& dataset, const WeightOptions& options);

@@ -38,7 +38,7 @@ Contingency count(std::span<const std::int32_t> predicted, std::span<const std::
   return pixels;
 }
 
-/// Sum of term(share) over the shares of `all`, of which `alone` are single pixels.
+/// Sum of term(share) over the shares of `all`, with `alone` single pixels among them.
 template <class Counts, class Term>
 double sum_of(const Counts& counts, double alone, double all, const Term& term) {
   double sum = alone > 0 ? alone * term(1 / all) : 0;

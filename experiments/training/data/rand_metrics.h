@@ -2,9 +2,9 @@
 // foreground-restricted Rand scoring and information theoretic scoring (Arganda-Carreras et al.,
 // "Crowdsourcing the creation of image segmentation algorithms for connectomics", 2015), computed
 // as by the challenge's script: regions are parts of the region class that are connected by four
-// neighbours; before, the predicted boundary is thinned to a width of one pixel (components.h),
-// the true one is not; only pixels of true regions count; each of them that the prediction leaves
-// to the boundary is a region of its own; scores of the images are averaged.
+// neighbours. Before, the predicted boundary is thinned to a width of one pixel (components.h), the
+// true one is not. Only pixels of true regions count. Each of them that the prediction leaves to
+// the boundary is a region of its own. Scores of the images are averaged.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,23 +19,23 @@
 namespace triptych::segmentation {
 
 /// With S the predicted regions, T the true ones, p_ij the share of the pixels that are in S_i and
-/// T_j, s_i and t_j its sums. Two pixels of one region in truth are one region in S by
-/// `rand_split`; the reverse by `rand_merge`.
+/// T_j, s_i and t_j its sums. `rand_split`: two pixels of one region in truth are in one region of
+/// S. `rand_merge`: the reverse.
 struct RegionScores {
   double rand_split = 0;  ///< sum p_ij^2 / sum t_j^2
   double rand_merge = 0;  ///< sum p_ij^2 / sum s_i^2
   double rand = 0;        ///< V-Rand: sum p_ij^2 / (sum s_i^2 / 2 + sum t_j^2 / 2)
-  double info_split = 0;  ///< I(S; T) / H(S); 1 when H(S) is 0
-  double info_merge = 0;  ///< I(S; T) / H(T); 1 when H(T) is 0
-  double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2); 1 when both are 0
+  double info_split = 0;  ///< Equals I(S; T) / H(S). 1 when H(S) is 0
+  double info_merge = 0;  ///< Equals I(S; T) / H(T). 1 when H(T) is 0
+  double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2). 1 when both are 0
 };
 
-/// Scores of regions by number; 0: the boundary. Nothing when there are no true regions. Throws
+/// Scores of regions by number. 0: the boundary. Nothing when there are no true regions. Throws
 /// InvalidArgument when the sizes differ.
 std::optional<RegionScores> region_scores(std::span<const std::int32_t> predicted,
                                           std::span<const std::int32_t> target);
 
-/// The regions of a class whose pixels `is_region` does not leave 0, after thinning of the rest.
+/// The regions of a class from the pixels where `is_region` is not 0, after thinning of the rest.
 std::vector<std::int32_t> predicted_regions(std::span<const std::uint8_t> is_region, Size size);
 
 /// Scores of the regions of one class over a set of images, by the predicted classes and at each of
@@ -56,7 +56,7 @@ class RegionScorer {
   };
   std::int64_t images() const { return images_; }  ///< that have true regions
   RegionScores mean() const;                       ///< of the predicted classes
-  /// The largest mean over the images, of thresholds 0.1, 0.2, ... 0.9; regions are above them.
+  /// The largest mean over the images, of thresholds 0.1, 0.2, ... 0.9. Regions are above them.
   Best best() const;
 
  private:

@@ -1,5 +1,5 @@
-// Samples of a data set larger than memory: read when they are asked for, and kept while there is
-// room. Safe for several threads, which read one after another.
+// Samples of a data set larger than memory: read when needed, and cached while there is space. Safe
+// for several threads, which read one after another.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +19,15 @@ class SampleCache {
  public:
   using Change = std::function<void(Sample&)>;
 
-  /// `read` gives the sample at a place with its pixels. What is kept has `limit_bytes` at most,
-  /// together with the one that is being read; one that alone has more is never kept.
+  /// `read` gives the sample at a place with its pixels. The cache has `limit_bytes` at most,
+  /// including the sample that is being read. One that alone has more is never kept.
   /// `on_read` is called after each until go_quiet().
   SampleCache(
       std::function<Sample(std::size_t)> read, std::int64_t limit_bytes,
       std::function<void()> on_read = [] {});
 
-  /// The sample at `place`, which has `expected_bytes` at most. Those used longest ago make room
-  /// before it is read. Throws what `read` throws.
+  /// The sample at `place`, which has `expected_bytes` at most. Before a read, the least recently
+  /// used ones are dropped. Throws the exceptions of `read`.
   std::shared_ptr<const Sample> at(std::size_t place, std::int64_t expected_bytes);
   /// From now on applied to the sample at `place` whenever it is read, behind earlier changes.
   void change(std::size_t place, const std::shared_ptr<const Change>& change);
@@ -36,7 +36,7 @@ class SampleCache {
 
   std::int64_t limit_bytes() const { return limit_; }
   std::int64_t held_bytes() const;
-  std::int64_t most_bytes() const;  ///< that were ever held or being read into room made for them
+  std::int64_t most_bytes() const;  ///< highest number that were held or being read
   std::int64_t reads() const;
 
  private:

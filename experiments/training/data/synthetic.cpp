@@ -34,7 +34,7 @@ struct Place {
   float brightness = 0;
 };
 
-/// One random cell centre per square of a grid that reaches two squares beyond the picture; some
+/// One random cell centre per square of a grid that reaches two squares beyond the picture. Some
 /// squares stay empty, so that sizes differ.
 class Partition {
  public:
@@ -70,8 +70,8 @@ class Partition {
       }
     });
     if (second.cell == nullptr) return {static_cast<float>(cell_size_), kBrightness};
-    // The border is where both costs are equal; their difference over the length of its gradient
-    // is the distance from there, to first order.
+    // The border is where both costs are equal. Their difference over the length of its gradient is
+    // the distance from there, to first order.
     const auto towards = [&](const Neighbour& neighbour, double Cell::*axis, double from) {
       return (neighbour.cell->*axis - from) / std::max(neighbour.distance, 1.0);
     };

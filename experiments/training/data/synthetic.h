@@ -26,15 +26,15 @@ struct MembranePicture {
   Image mask;
 };
 
-/// Picture `index` of the series that `options` describe; a pure function of its arguments. Throws
+/// Picture `index` of the series that `options` describe, a pure function of its arguments. Throws
 /// InvalidArgument for an empty or huge size.
 MembranePicture make_membranes(const SyntheticOptions& options, std::int64_t index);
 
-/// Pictures 0 .. count - 1 as a data set; the membrane is class 1. Throws InvalidArgument for more
+/// Pictures 0 .. count - 1 as a data set. The membrane is class 1. Throws InvalidArgument for more
 /// than two classes.
 Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count);
 
-/// The same pictures as folder/images/00000.png and folder/masks/00000.png and so on; load them
+/// The same pictures as folder/images/00000.png and folder/masks/00000.png and so on. Load them
 /// with `invert`. Throws IoError.
 void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
                             std::int64_t count);

@@ -24,7 +24,7 @@ std::vector<LatticeTap> lattice_taps(std::int64_t size, double period) {
   return taps;
 }
 
-/// Blurs each row and transposes, so that twice makes a blur along both axes.
+/// Blurs each row and transposes, so that two calls blur along both axes.
 Field blurred_rows_transposed(const Field& field, Size size, const std::vector<float>& kernel) {
   const auto radius = std::ssize(kernel) / 2;
   Field result(field.size());

@@ -11,7 +11,7 @@ namespace triptych::segmentation {
 
 using Field = std::vector<float>;
 
-/// Smooth noise in [-1, 1] whose features are about `period` pixels large.
+/// Smooth noise in [-1, 1] with features of about `period` pixels.
 Field smooth_noise(Size size, double period, RandomStream random);
 
 /// Gaussian blur with deviation `sigma` > 0, borders continued by reflection.

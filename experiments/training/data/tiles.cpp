@@ -12,8 +12,8 @@
 namespace triptych::segmentation {
 namespace {
 
-/// Copies a window that starts at (top, left) of a picture of `size`, continued by reflection,
-/// whose rows from `first` on lie at `from`.
+/// Copies a window that starts at (top, left) of a picture of `size`, continued by reflection. Its
+/// rows from `first` on are at `from`.
 void copy_window(const float* from, Size size, std::int64_t top, std::int64_t left, float* to,
                  Size window, std::int64_t first = 0) {
   for (std::int64_t y = 0; y < window.height; ++y) {

@@ -1,8 +1,8 @@
 // Overlap tiles: a picture of any size through a network of one input size (Ronneberger et al.,
-// 2015). Tiles reach `margin` pixels beyond what is taken from them and beyond the picture, which
-// is continued by reflection; each pixel of the result comes from the one tile in which it lies
-// farthest from the border. Tiles start at multiples of `unit`, the network's step, so that its
-// pooling meets the pixels as in the whole picture.
+// 2015). Tiles reach `margin` pixels beyond the part that is used and beyond the picture, which is
+// continued by reflection. Each pixel of the result comes from the one tile that has it farthest
+// from the border. Tiles start at multiples of `unit`, the network's step, so that its pooling
+// meets the pixels as in the whole picture.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,9 +27,9 @@ struct TileSpan {
   std::int64_t end = 0;
 };
 
-/// Covers `size` pixels by the fewest tiles, evenly spread: by one, near whose middle they lie,
-/// where they fit. All start at multiples of `unit`. Throws InvalidArgument when the pixels do not
-/// fit into one tile and the margins leave less than `unit` of it.
+/// Covers `size` pixels by the fewest tiles, evenly spread. If they fit into one, they are near its
+/// middle. All start at multiples of `unit`. Throws InvalidArgument when the pixels do not fit into
+/// one tile and the margins leave less than `unit` of it.
 std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin,
                                  std::int64_t unit);
 
@@ -50,12 +50,12 @@ class TileCover {
   /// Rows of the picture that tiles of row `row` are made of, and those that they own.
   Band needed(std::int64_t row) const;
   Band owned(std::int64_t row) const;
-  /// Copies tile `index` of `band` [channels, its height, picture width], which has what it needs,
-  /// to `tile` [channels, tile size].
+  /// Copies tile `index` of `band` [channels, its height, picture width], which contains its
+  /// pixels, to `tile` [channels, tile size].
   void extract(std::int64_t index, const Band& rows, std::span<const float> band,
                std::span<float> tile) const;
-  /// Copies what `index` owns from `tile` [channels, tile size] to `band` [channels, its height,
-  /// picture width]. The channels are those of the network's output.
+  /// Copies the part that `index` owns from `tile` [channels, tile size] to `band` [channels, its
+  /// height, picture width]. The channels are those of the network's output.
   void place(std::int64_t index, std::span<const float> tile, const Band& rows,
              std::span<float> band) const;
   /// The same of the whole picture.
@@ -74,7 +74,7 @@ class TileCover {
   std::vector<TileSpan> rows_, columns_;
 };
 
-/// The smallest size not below `size` whose sides 2^depth divides.
+/// The smallest size not below `size` with sides divisible by 2^depth.
 Size padded_size(Size size, std::int64_t depth);
 
 /// `picture` [channels, from] continued by reflection at the bottom and right to [channels, to].

@@ -1,5 +1,5 @@
 // The end of a `throw` where the standard library has no exceptions: an Error in JavaScript with
-// the message. It ends the call; the instance is not to be used again.
+// the message. It ends the call. The instance is not to be used again.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <cstring>

@@ -26,7 +26,7 @@ void add_systolic_backends(std::vector<const Backend*>& list);
 namespace web {
 namespace {
 
-/// PEs times cycles that are written down; longer programs are shown so far.
+/// PEs times cycles that are written down. Longer programs are shown so far.
 constexpr std::uint64_t kRecorded = 1'000'000;
 
 /// Registers of a PE in a cycle. A weight is its bits with its enable above them.
@@ -170,7 +170,7 @@ Json stalls_json(const mmu::RunReport& report) {
   return list;
 }
 
-/// Runs the same program on the RTL; "" or what differs from the twin.
+/// Runs the same program on the RTL. "" or what differs from the twin.
 std::string run_rtl(const ArrayRun& run, Json& answer) {
   auto [machine, signals] = mmu::open_recorded_rtl(run.machine, longest(run.machine));
   std::ranges::copy(run.before, machine->dram().begin());

@@ -1,4 +1,4 @@
-// Functions of a training run that the page calls in WebAssembly (messages.h); pictures are bytes
+// Functions of a training run that the page calls in WebAssembly (messages.h). Pictures are bytes
 // and numbers in memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
@@ -65,7 +65,7 @@ const char* TRIPTYCH_EXPORT(train_weights)() {
       {{"sha256", session.weights_sha256()}, {"subnormals", session.has_subnormals()}});
 }
 
-/// Looks at a validation image; its picture, truth and classes are then at the next three.
+/// Looks at a validation image. Its picture, truth and classes are then at the next three.
 const char* TRIPTYCH_EXPORT(train_predict)(std::size_t image) {
   using namespace triptych::web;
   auto& prediction = training_run().value().prediction;

@@ -110,7 +110,7 @@ void add_activation_gradient(Grower& g) {
         {dy, y});
 }
 
-/// Kinds by which nothing cancels, for which the chain's bound holds.
+/// Kinds without cancellation, for which the chain's bound holds.
 void add_chain(Grower& g) {
   const auto x = g.operand({.max_rank = 3, .limit = 4});
   std::vector<ValueId> inputs = {x};

@@ -27,7 +27,7 @@ struct GraphOptions {
   bool products = false;  ///< many of the products that an array computes
 };
 
-/// Condition on an operand; the default is a small float32 tensor of any rank.
+/// Condition on an operand. The default is a small float32 tensor of any rank.
 struct Want {
   std::vector<DType> dtypes = {DType::F32};
   std::int64_t min_rank = 0;
@@ -61,7 +61,7 @@ class Grower {
   double smallest_magnitude(ValueId value) const { return magnitudes_[value.index()].first; }
   const std::vector<double>& values(ValueId value) const { return values_[value.index()].values; }
 
-  /// A value that exists and suits, the newer the more likely; invalid when there is none.
+  /// A value that exists and suits, the newer the more likely. Invalid when there is none.
   ValueId existing(const std::function<bool(ValueId)>& suits);
   /// An operand like this: mostly one that exists, else a new leaf.
   ValueId operand(const Want& want = {});
@@ -69,7 +69,7 @@ class Grower {
   ValueId operand_of(const Shape& shape, double limit = 32) {
     return operand_of({DType::F32, shape}, limit);
   }
-  /// An operand of x's dtype whose shape broadcasts with x's.
+  /// An operand of x's dtype with a shape that broadcasts with x's.
   ValueId partner(ValueId x);
   /// A float32 picture [N, C, (H,) W].
   ValueId image(double limit = 32);
@@ -92,7 +92,7 @@ class Grower {
 
   std::size_t node_count() const { return graph_.nodes().size(); }
   const Graph& graph() const { return graph_; }
-  /// Marks what nobody reads, and some more, as outputs.
+  /// Marks unread values, and some more, as outputs.
   RandomGraph finish();
 
  private:
@@ -110,9 +110,9 @@ class Grower {
   std::unordered_map<ValueId, RefTensor> inputs_;
   std::vector<RefTensor> values_;
   std::vector<std::pair<double, double>> magnitudes_;  ///< smallest and largest
-  std::vector<ValueId> version_;                       ///< the value whose memory it reads
+  std::vector<ValueId> version_;                       ///< the value that owns its memory
   std::vector<bool> retired_;                          ///< per version
-  std::vector<ValueId> pool_;                          ///< what makers may read
+  std::vector<ValueId> pool_;                          ///< values that makers may read
   int leaf_count_ = 0;
 };
 

@@ -59,7 +59,7 @@ std::string whole_name(const Graph& graph, ValueId output) {
   return "whole." + graph.value(output).name;
 }
 
-/// A copy in which what composites give are outputs: their own values go when they are expanded.
+/// A copy with the results of composites as outputs: their own values go when they are expanded.
 Graph with_marked_composites(const Graph& graph) {
   Graph marked = graph.clone();
   for (const auto& node : graph.nodes()) {

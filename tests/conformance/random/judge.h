@@ -1,5 +1,5 @@
-// Judges a random graph on the CPU: every node by its own float64 reference, and the whole by equal
-// bits however it is planned. Judges other machines by the same reference, and by the CPU's bits.
+// Checks a random graph on the CPU: every node by its own float64 reference, and the whole by equal
+// bits for every plan. Checks other machines by the same reference, and by the CPU's bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace triptych::conformance {
 
-/// Things that the graphs judged so far have exercised.
+/// Things that the graphs checked so far have exercised.
 struct Coverage {
-  std::set<std::string, std::less<>> ops;  ///< names, composites and what they expand to
+  std::set<std::string, std::less<>> ops;  ///< names, composites and their expansions
   int concats_in_place = 0;
   int overwritten = 0;  ///< values that took the memory of a dying one
   int updates = 0;
-  int folded = 0;      ///< graphs in which a constant was folded
-  int recomputed = 0;  ///< graphs in which something was computed twice
+  int folded = 0;      ///< graphs with a folded constant
+  int recomputed = 0;  ///< graphs with a repeated computation
 };
 
 /// A machine, with the CPU for the nodes that it does not run.
@@ -29,13 +29,13 @@ struct Machine {
   int nodes = 0;                 ///< that it has run for `gives_the_bits_of_the_cpu`
 };
 
-/// Every check returns an empty string, or what is wrong. UnsupportedError and others pass through.
+/// Every check returns an empty string, or the problem. UnsupportedError and others pass through.
 class Judge {
  public:
   Judge();
 
-  /// Every node's outputs, computed with every value kept, within the operator's bound of the
-  /// reference of the device's own inputs; composites as a whole and in parts.
+  /// Every node's outputs, computed with every value readable, within the operator's bound of the
+  /// reference of the device's own inputs. Composites are checked as a whole and in parts.
   std::string every_node_is_within_its_bound(const RandomGraph& test, Contract contract);
   /// Outputs and states, after one run and after two: the same bits whether memory is shared, from
   /// 1 or 3 threads (bf16-exact), and when dead code is gone and activations are recomputed.

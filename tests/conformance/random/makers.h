@@ -1,5 +1,5 @@
-// The makers of random nodes: one small function per operator or family, each of which chooses
-// compatible operands and valid attributes.
+// The makers of random nodes: one small function per operator or family. Each chooses compatible
+// operands and valid attributes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace triptych::conformance {
 
 struct Maker {
-  void (*add)(Grower& grower);  ///< adds a node or a few; may add none
+  void (*add)(Grower& grower);  ///< adds a node or a few, or none
   int weight = 1;
   bool smooth = true;  ///< a gradient may be checked through it
 };
@@ -25,7 +25,7 @@ void add_pool_makers(std::vector<Maker>& makers);
 void add_normalization_makers(std::vector<Maker>& makers);
 void add_training_makers(std::vector<Maker>& makers);
 
-/// A random subset of the axes of a tensor of this rank, ascending, counted from either end; with
+/// A random subset of the axes of a tensor of this rank, ascending, counted from either end, with
 /// at least `least` of them.
 std::vector<std::int64_t> some_axes(Grower& grower, std::int64_t rank, std::int64_t least);
 /// An axis of a tensor of this rank, counted from either end.

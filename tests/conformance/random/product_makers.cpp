@@ -14,7 +14,7 @@
 namespace triptych::conformance {
 namespace {
 
-/// Keeps, drops or broadcasts the leading axes; the last two are given.
+/// Keeps, drops or broadcasts the leading axes. The caller provides the last two.
 Shape matrix_shape(Grower& g, const Shape& like, std::int64_t rows, std::int64_t columns) {
   Dims dims(like.dims().begin(), like.dims().end() - 2);
   dims = g.broadcast_variant(Shape(std::move(dims))).dims();
@@ -55,7 +55,7 @@ void add_gemm(Grower& g) {
   g.add(make_op(op), inputs);
 }
 
-/// Rank 3 or 4 as the operand at hand has it; operands up to 1, for which its bound holds.
+/// Rank 3 or 4, like the operand. Operands up to 1, for which its bound holds.
 void add_attention(Grower& g) {
   const auto q = g.operand({.min_rank = 3, .max_rank = 4, .limit = 1});
   const Shape shape = g.shape_of(q);
@@ -83,7 +83,7 @@ std::int64_t some_group(Grower& g, std::int64_t channels) {
   return channels % group == 0 ? group : channels;
 }
 
-/// Weights of a convolution over x; fills the window of `op`.
+/// Weights of a convolution over x. Fills the window of `op`.
 template <class Op>
 Shape some_weights(Grower& g, const Shape& x, Op& op) {
   op.group = some_group(g, x[1]);

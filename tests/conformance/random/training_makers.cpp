@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kScoreLimit = 4;
 
-/// Targets in [0, 1]; no gradient flows to them.
+/// Targets in [0, 1]. No gradient flows to them.
 ValueId targets(Grower& g, ValueId x) { return g.constant(g.spec(x), 0, 1); }
 
 template <class Loss>
@@ -94,7 +94,7 @@ Update some_update(Grower& g) {
   for (const auto value : update.inputs) g.retire(value);  // no parameter
   for (auto count = g.between(1, 2); count > 0; --count) {
     update.parameters.push_back(parameter(g));
-    g.retire(update.parameters.back());  // its gradient is another value
+    g.retire(update.parameters.back());  // its gradient is a different value
   }
   update.inputs.insert(update.inputs.end(), update.parameters.begin(), update.parameters.end());
   for (const auto p : update.parameters) {

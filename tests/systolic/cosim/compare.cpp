@@ -20,7 +20,7 @@ std::string times_text(const InstructionTimes& times) {
   return fmt::format("{} to {}", times.start, times.end);
 }
 
-/// The instruction whose times part earliest.
+/// The instruction with the earliest difference of times.
 std::string compare_times(const RunReport& first, const RunReport& second, const Program& program) {
   std::size_t found = program.size();
   std::uint64_t earliest = ~std::uint64_t{0};

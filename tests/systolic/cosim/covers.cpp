@@ -113,7 +113,7 @@ bool all_equal_the_twin(std::uint32_t programs) {
          equals_the_twin("accumulators not yet stored", accumulators_not_yet_stored());
 }
 
-/// Prints how often each cover was reached; the exit code: 0 when all of the RTL were.
+/// Prints how often each cover was reached. The exit code: 0 when all of the RTL were.
 int report(std::uint32_t programs) {
   int missed = 0;
   for (const auto& [cover, count] : reached) {

@@ -9,7 +9,7 @@
 namespace triptych::mmu {
 namespace {
 
-/// How the program tells the machine with the selected fault from the one without; empty: it does
+/// How the program tells the machine with the selected fault from the one without. Empty: it does
 /// not.
 std::string tell(const FaultyMachine& machine, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -21,7 +21,7 @@ std::string tell(const FaultyMachine& machine, std::uint32_t seed) {
   }
 }
 
-/// The first program that tells the fault; 0: none.
+/// The first program that tells the fault. 0: none.
 std::uint32_t find(const FaultyMachine& machine, std::uint32_t programs, std::string& problem) {
   for (std::uint32_t seed = 1; seed <= programs; ++seed) {
     problem = tell(machine, seed);

@@ -9,7 +9,7 @@
 
 namespace triptych::mmu {
 
-/// A machine with faults, and one without that it is held against.
+/// A machine with faults, and one without, its reference.
 struct FaultyMachine {
   std::span<const char* const> faults;  ///< their names by number, from 1
   int* selected = nullptr;              ///< 0: none
@@ -18,8 +18,8 @@ struct FaultyMachine {
 };
 
 /// Succeeds when some random program tells each fault, and none tells the machine without a fault.
-/// Arguments: [--programs N], for each fault; as many as the co-simulation, 300, when absent.
-/// Returns the exit code.
+/// Arguments: [--programs N], for each fault. By default as many as the co-simulation, 300. Returns
+/// the exit code.
 int find_faults(const FaultyMachine& machine, int argc, char** argv);
 
 }  // namespace triptych::mmu

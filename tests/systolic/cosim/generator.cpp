@@ -45,7 +45,7 @@ class Dice {
 
 std::vector<std::byte> random_memory(std::mt19937& random) {
   Dice dice(random);
-  // Sane numbers; numbers whose products are subnormal; numbers that overflow.
+  // Sane numbers. Numbers with subnormal products, and numbers that overflow.
   const auto [low, high] = dice.among<std::pair<int, int>>({{120, 132}, {52, 72}, {1, 254}});
   const std::uint32_t rarity = dice.among({1000000U, 500U, 5U});
   const std::uint32_t kept = dice.among({0x807FU, 0x807FU, 0x8078U});  // short ones' sums are ties
@@ -240,7 +240,7 @@ class ProgramDice {
     add(encode(matmul));
   }
 
-  /// Matmuls beside and after each other, as tiles of one large product; some with a slip.
+  /// Matmuls in parallel and in sequence, as tiles of one large product, some with a slip.
   void draw_grid() {
     if (!drawn_grid_ || dice_.one_in(2)) drawn_grid_ = any_matmul();
     Matmul matmul = *drawn_grid_;  // the same activations again, perhaps of another buffer

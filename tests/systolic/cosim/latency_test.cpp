@@ -1,5 +1,5 @@
-// Random programs on RTL whose PEs take several cycles, and on the twin. What these machines have
-// of their own is in every program: the skew, the hazard, the swap's way past the capture.
+// Random programs on RTL with PEs of several cycles, and on the twin. Every program contains the
+// special properties of these machines: the skew, the hazard, the swap that passes the capture.
 // SPDX-License-Identifier: Apache-2.0
 #include "Vmmu_latency_2.h"
 #include "Vmmu_latency_2___024root.h"

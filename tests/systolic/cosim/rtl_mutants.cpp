@@ -20,7 +20,7 @@ namespace {
 
 int selected = 0;
 
-/// The model, in which the fault is seeded before it sees its first cycle.
+/// The model. The fault is seeded before its first cycle.
 template <class Model>
 class Mutants : public Model {
  public:

@@ -1,4 +1,4 @@
-// Which seeded fault the twin has; 0: none. Its sources with faults (mutants.cmake) ask.
+// Which seeded fault the twin has. 0: none. Its sources with faults (mutants.cmake) ask.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

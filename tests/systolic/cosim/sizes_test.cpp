@@ -1,5 +1,5 @@
-// Random programs on RTL whose rows and columns are no powers of two, and on the twin: groups of
-// all rows, the ring of lanes, slots until its turn is over, ports of odd widths.
+// Random programs on RTL with rows and columns that are no powers of two, and on the twin: groups
+// of all rows, the ring of lanes, slots until its turn is over, ports of odd widths.
 // SPDX-License-Identifier: Apache-2.0
 #include "Vmmu_12x20.h"
 #include "Vmmu_12x20___024root.h"

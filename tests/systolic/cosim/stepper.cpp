@@ -1,5 +1,5 @@
-// A machine in one place, a cycle at a time: the four units share the state of one cycle, so that
-// they stand in one file; array, output and store have files of their own.
+// A machine in one place, a cycle at a time: the four units share the state of one cycle, so one
+// file contains them. Array, output and store have files of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/systolic/cosim/stepper.h"
 
@@ -28,7 +28,7 @@ struct InFlight {
   std::uint32_t accumulator = 0, count = 0;
 };
 
-/// State of a unit that talks to the DRAM; one request per grant.
+/// State of a unit that talks to the DRAM, with one request per grant.
 struct DramUnit {
   bool busy = false;  ///< requests are still to be granted
   std::size_t instruction = 0;
@@ -172,7 +172,7 @@ class Run {
     }
   }
 
-  /// Books a grant; a read's `arrived` happens at the end of the cycle in which its data come.
+  /// Books a grant. A read's `arrived` happens at the end of the cycle in which its data arrive.
   void book(std::size_t port, std::uint32_t address, std::uint32_t bytes, bool write,
             const std::function<void()>& arrived) {
     DramUnit& state = units_[port];
@@ -192,7 +192,7 @@ class Run {
     });
   }
 
-  /// Grants the request or position at the port; true if it is the instruction's last.
+  /// Grants the request or position at the port. True if it is the instruction's last.
   bool leave_port(std::size_t port) {
     DramUnit& state = units_[port];
     state.presented_from = cycle_ + 1;
@@ -304,7 +304,7 @@ class Run {
     return false;
   }
 
-  /// True when the head of the queue starts now; if not, books the reason.
+  /// True when the head of the queue starts now. If not, records the reason.
   bool may_compute() {
     auto& stalls = report_.counters.stall_cycles;
     const auto because = [&](Stall reason) {
@@ -465,7 +465,7 @@ class Run {
     book(kStore, address, static_cast<std::uint32_t>(bytes.size()), true, {});
   }
 
-  /// A position goes to the unified buffer in this cycle; the values of no column are zero.
+  /// A position goes to the unified buffer in this cycle. The values of no column are zero.
   void fill_buffer() {
     const std::uint32_t row = store_.position_address();
     const std::uint32_t group = config_.group(store_.log2_group());
@@ -484,7 +484,7 @@ class Run {
   Dram dram_;
   RunReport report_;
   std::uint64_t cycle_ = 0;
-  std::uint64_t moved_in_ = 0;  ///< last cycle in which anything moved
+  std::uint64_t moved_in_ = 0;  ///< last cycle with any progress
   bool halted_ = false;
   std::multimap<std::uint64_t, std::function<void()>> actions_;
 
@@ -492,7 +492,7 @@ class Run {
   std::array<std::deque<std::size_t>, kUnits> queues_;
   std::array<std::array<int, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
   std::array<DramUnit, kUnits + 1> units_{};              ///< by DRAM port
-  std::set<std::uint64_t> load_arrivals_;  ///< cycles in which a load takes the buffer's write port
+  std::set<std::uint64_t> load_arrivals_;  ///< cycles with a load on the buffer's write port
 
   Load load_;
   WeightLoad weight_load_;

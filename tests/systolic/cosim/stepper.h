@@ -1,5 +1,5 @@
 // The third model of the machine: one object that steps through docs/reference/mmu.md cycle by
-// cycle, in values and in time. Slow and written to be read; it shares nothing with the twin but
+// cycle, in values and in time. Slow and written to be read. It shares nothing with the twin but
 // the arithmetic of one multiply-add and the DRAM model.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

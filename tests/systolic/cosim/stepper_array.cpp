@@ -24,7 +24,7 @@ StepperArray::StepperArray(const MachineConfig& config)
   for (std::uint32_t r = 0; r < config.rows; ++r) row_data_.emplace_back(1 + r * (latency_ - 1));
 }
 
-// Consumers come before producers, so that each reads what the other's register showed.
+// Consumers come before producers, so that each reads the previous value of the other's register.
 void StepperArray::step(const Slot& slot, const SetStream& stream, const SetTaps& taps) {
   history_.push_front(slot);
   history_.pop_back();
@@ -98,8 +98,8 @@ LaneTap first_tap(const Matmul& matmul) {
 
 }  // namespace
 
-/// A lane asks its bank: forward, lane r for slot p in cycle s + p + 1 + r; transposed, the lane of
-/// value p for position i in cycle s + p + 1 + i.
+/// A lane reads its bank: forward, lane r for slot p in cycle s + p + 1 + r. Transposed, the lane
+/// of value p for position i in cycle s + p + 1 + i.
 void StepperArray::read_lanes(const SetStream& stream, const SetTaps& taps) {
   for (std::uint32_t r = config_.rows; r-- > 0;) {
     const Slot& now = slot(1 + r);

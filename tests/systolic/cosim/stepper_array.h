@@ -56,7 +56,7 @@ class StepperArray {
  public:
   explicit StepperArray(const MachineConfig& config);
 
-  /// One cycle, in which `slot` leaves the address generator.
+  /// One cycle. `slot` leaves the address generator in it.
   void step(const Slot& slot, const SetStream& stream, const SetTaps& taps);
 
   std::vector<std::uint16_t> buffer;        ///< [row][bank], raw bits
@@ -81,14 +81,14 @@ class StepperArray {
   std::deque<Slot> history_;              ///< newest first
   std::vector<LaneTap> lane_taps_;        ///< of forward streams
   std::vector<LaneValue> lane_values_;    ///< of transposed ones
-  std::vector<std::uint16_t> lane_data_;  ///< what each lane's bank gave in this cycle
+  std::vector<std::uint16_t> lane_data_;  ///< output of each lane's bank in this cycle
   /// Activations that each array row took from the transposer, newest first, while they wait.
   std::vector<std::deque<std::uint16_t>> row_data_;
   std::vector<std::vector<std::uint16_t>> activations_;  ///< registers of the PEs
   std::vector<std::vector<std::uint16_t>> multiplied_;   ///< activations in stages for products
   /// Sums on their way through a PE, newest first: the last one shows below.
   std::vector<std::vector<std::deque<std::uint32_t>>> psums_;
-  std::vector<std::uint32_t> feedback_;  ///< what each accumulator bank gave in this cycle
+  std::vector<std::uint32_t> feedback_;  ///< output of each accumulator bank in this cycle
 };
 
 }  // namespace triptych::mmu

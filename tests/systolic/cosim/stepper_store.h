@@ -29,24 +29,24 @@ class StepperStore {
 
   void set(const SetOutput& set);
   void set(const SetOperand& set);
-  /// Called in the cycle of the pop; the next one is the first to read accumulators.
+  /// Called in the cycle of the pop. The next one is the first to read accumulators.
   void start(const Store& store);
   bool has_operand() const { return store_.residual || store_.select; }
 
-  /// At the port for operands: whether there is room for a row that is asked for, and where it is.
+  /// At the port for operands: whether there is space for a requested row, and its place.
   bool has_room() const { return operands_asked_ < 64; }
   std::uint32_t operand_address() const { return operand_walk_.address; }
   std::uint32_t operand_bytes() const;
   void operand_granted(std::vector<std::byte> row);
   void operand_arrived() { ++operands_there_; }
 
-  /// Whether results go to the unified buffer; the port is then its write port.
+  /// Whether results go to the unified buffer. The port is then its write port.
   bool writes_buffer() const { return store_.buffer; }
   std::uint32_t log2_group() const { return store_.log2_group; }
   /// At the port for results: whether a position stands there.
   bool shows_position() const { return shown_; }
   std::uint32_t position_address() const { return walk_.address; }
-  /// Its bytes; it is granted, and leaves with this cycle.
+  /// Its bytes. It is granted, and leaves with this cycle.
   std::vector<std::byte> write_position();
 
   /// After the grants of a cycle: a row goes through the output unit, another one is read.
@@ -63,7 +63,7 @@ class StepperStore {
   const MachineConfig& config_;
   const StepperArray& array_;
   Store store_;
-  SetStream result_, operand_, pool_rows_;  ///< their walks; y and x are unused
+  SetStream result_, operand_, pool_rows_;  ///< their walks. y and x are unused
   Walk walk_, operand_walk_, row_walk_;
   std::uint32_t pool_pitch_ = 0;
 
@@ -74,7 +74,7 @@ class StepperStore {
   std::uint32_t rows_left_ = 0;                  ///< accumulator rows to be read
   bool starts_ = false;                          ///< in this cycle
   bool shown_ = false;                           ///< a position stands behind it, at the port
-  std::deque<std::vector<std::byte>> operands_;  ///< whose positions are not written
+  std::deque<std::vector<std::byte>> operands_;  ///< the positions are not written
   std::uint32_t operands_asked_ = 0;             ///< and not taken
   std::uint32_t operands_there_ = 0;             ///< arrived and not taken
 };

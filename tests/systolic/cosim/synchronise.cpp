@@ -12,7 +12,7 @@
 namespace triptych::mmu {
 namespace {
 
-/// The last instruction of each unit that read, and that wrote, a place; 0 is none, i stands for
+/// The last instruction of each unit that read, and that wrote, a place. 0 is none, i stands for
 /// instruction i - 1.
 struct Place {
   std::array<std::size_t, kUnits> read{}, written{};

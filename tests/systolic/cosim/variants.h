@@ -1,5 +1,4 @@
-// Random programs on the twin and on RTL of one machine, of which only the DRAM and the weight
-// scheme vary.
+// Random programs on the twin and on RTL of one machine. Only the DRAM and the weight scheme vary.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -52,7 +52,7 @@ TEST(Driver, runs_rtl_and_twin_side_by_side) {
   }
 }
 
-/// In program order at most 251 tokens wait; side by side, the loads run ahead of a long matmul.
+/// In program order at most 251 tokens wait. Side by side, the loads run ahead of a long matmul.
 Program overflowing_program() {
   std::string text =
       "set_stream in_height=1 in_width=1 out_height=1 out_width=1\n"
@@ -179,7 +179,7 @@ std::string complaint(const Product& product, std::vector<WrongOperand> operands
 
 TEST(Pair, names_values_and_the_pe_that_was_first_wrong) {
   const Product product{3, 9, 4};
-  // The third of the second tile's four rows; bfloat16's high byte holds the sign.
+  // The third of the second tile's four rows. bfloat16's high byte holds the sign.
   const std::size_t weight = product.w + 2 * (6 * product.n + 1) + 1;
   const auto text = complaint(product, {{weight}}, 0);
   EXPECT_THAT(text, testing::HasSubstr("position 0, column 1 of instruction 10 (store "));

@@ -21,7 +21,7 @@ DramArray output(std::uint32_t address, std::uint32_t rows, std::uint32_t column
   return {.name = "y", .is_input = false, .address = address, .shape = {rows, columns}};
 }
 
-/// Complaint about a legal program whose inputs lie in the first 64 bytes of the DRAM.
+/// Complaint about a legal program with inputs in the first 64 bytes of the DRAM.
 std::string complaint(const Program& program, const std::vector<DramArray>& outputs = {}) {
   const MachineConfig machine = find_machine("mmu4");
   check_program(program, machine);
@@ -86,7 +86,7 @@ TEST(Order, names_both_instructions_that_no_token_orders) {
 }
 
 TEST(Order, says_which_token_is_missing_where_some_are_there) {
-  // Both stores behind both products, whose sums have the same rows: the first store takes the
+  // Both stores follow both products, which have sums in the same rows: the first store uses the
   // token of the first matmul.
   EXPECT_THAT(
       complaint(lines({kOrderedLoad, kOrderedMatmul, std::string(kMatmul) + "keep=1 signal=store",

@@ -1,4 +1,4 @@
-// Programs for the output unit, written by hand: what a store makes of an image in the
+// Programs for the output unit, written by hand: the effect of a store on an image in the
 // accumulators. On RTL and twin side by side where the build has the RTL.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
@@ -158,7 +158,7 @@ TEST_F(OutputPrograms, operands_are_asked_for_ahead_of_their_positions) {
                       "store residual=1 address={} operand={} {}",
                       kResult, kOperand, kWholeImages));
   const InstructionTimes times = report.times[report.times.size() - 2];
-  // One wait for all: the first row is asked for at t + 1 and arrives 40 cycles later.
+  // One wait for all: the first row is requested at t + 1 and arrives 40 cycles later.
   const std::uint64_t arrival = times.start + 1 + 40;
   EXPECT_EQ(times.end, arrival + 3 + 50);
   EXPECT_EQ(report.counters.dram_bytes[3], 3U * 50 * 16) << "result, operand, and the plain store";

@@ -24,7 +24,7 @@ std::string read_source(const std::string& path) {
   return text.str();
 }
 
-/// Any value in each field; wait and signal too.
+/// Any value in each field, including wait and signal.
 Instruction random_instruction(const OpcodeInfo& info, std::mt19937& random) {
   Instruction instruction;
   instruction.words[0] = static_cast<std::uint32_t>(info.opcode) | (random() & 0xFF) << 8;

@@ -55,7 +55,7 @@ TEST(Machine, json_is_read_as_it_is_written) {
 }
 
 TEST(Machine, a_memory_that_the_watchdog_would_stop_is_refused) {
-  // A request takes 205,000 cycles, and the RTL stops after 65,536 in which no unit moves.
+  // A request takes 205,000 cycles, and the RTL stops after 65,536 without progress of any unit.
   const auto slow = [](double rate, int burst) {
     return complaint(fmt::format(
         R"({{"name": "x", "dram": {{"bytes_per_cycle": {}, "burst_bytes": {}}}}})", rate, burst));

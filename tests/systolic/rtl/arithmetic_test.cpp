@@ -26,7 +26,7 @@ double value_of(std::uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 
-/// x + y for doubles whose sum needs one more rounding: inexact sums get an odd last bit.
+/// x + y for doubles with a sum that needs one more rounding: inexact sums get an odd last bit.
 double add_to_odd(double x, double y) {
   const double sum = x + y;
   const double part = sum - x;
@@ -113,7 +113,7 @@ class Arithmetic : public testing::Test {
         << sum << " * " << multiplier << " >> " << shift;
   }
 
-  /// A value whose exponent is `exponent` give or take 30, or, now and then, anything.
+  /// A value with an exponent within 30 of `exponent`, or, now and then, anything.
   std::uint32_t near(std::uint32_t exponent) {
     const auto bits = static_cast<std::uint32_t>(random_());
     if (random_() % 16 == 0) return bits;

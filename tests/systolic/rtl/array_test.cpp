@@ -1,4 +1,4 @@
-// The fast array equals the textbook grid of PEs in every cycle, whatever comes in.
+// The fast array equals the textbook grid of PEs in every cycle, for any input.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 namespace triptych::mmu {
 namespace {
 
-/// Random words whose fields are often 0, small, or as large as a machine of 4 x 4 allows.
+/// Random words with fields that are often 0, small, or as large as a machine of 4 x 4 allows.
 Instruction random_instruction(std::mt19937& random) {
   Instruction instruction;
   instruction.words[0] = random() % 12 | (random() & 0xFFFF0000);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// A model whose clock is clk_i. Set inputs, settle() to see what follows from them in this cycle,
-/// tick() to go to the next.
+/// A model with the clock clk_i. Set inputs, settle() to see their effect in this cycle, tick() to
+/// go to the next.
 template <class Model>
 class Clocked {
  public:

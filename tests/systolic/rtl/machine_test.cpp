@@ -94,7 +94,7 @@ TEST(RtlMachine, keeps_the_manual_s_timetable) {
   auto machine = machine_with_operands();
   const RunReport report = machine->run(product_program(4), {.record_times = true});
   const std::vector<InstructionTimes>& times = report.times;
-  // Accepted in cycles 0 to 6, one per cycle; popped a cycle later.
+  // Accepted in cycles 0 to 6, one per cycle, and popped a cycle later.
   EXPECT_EQ(times[0], (InstructionTimes{1, 2}));
   EXPECT_EQ(times[1], (InstructionTimes{2, 3}));
   EXPECT_EQ(times[2], (InstructionTimes{3, 4}));
@@ -123,7 +123,7 @@ TEST(RtlMachine, keeps_eight_matmuls_in_flight) {
   const RunReport report = machine->run(program, {.record_times = true});
   const std::uint64_t s = report.times[5].start;
   for (std::uint64_t i = 0; i < 7; ++i) EXPECT_EQ(report.times[6 + i].start, s + 6 + i) << i;
-  // The first leaves 4 + R + C cycles after its last slot, and makes room for one.
+  // The first leaves 4 + R + C cycles after its last slot, and frees one entry.
   EXPECT_EQ(report.times[13].start, s + 6 + 4 + 4 + 4);
   EXPECT_EQ(report.times[14].start, s + 6 + 1 + 4 + 4 + 4);
   EXPECT_EQ(report.counters.stall_cycles[static_cast<std::size_t>(Stall::InFlight)], 5U);

@@ -1,4 +1,4 @@
-// Folders of modules that take the place of ours, and how a machine is named that has one.
+// Folders of modules that replace ours, and the name of a machine that has one.
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/sim/own_modules.h"
 

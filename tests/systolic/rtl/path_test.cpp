@@ -55,7 +55,7 @@ class Lanes : public testing::Test {
   }
   using Row = std::array<std::uint16_t, kRows>;
   /// Values that the lanes show in each cycle of matmuls, one after the other, from the first one's
-  /// start on; each transposed one begins at the lane after the last value of the one before.
+  /// start on. Each transposed one begins at the lane after the last value of the one before.
   std::vector<Row> run(const std::vector<Matmul>& matmuls) {
     std::vector<Row> shown;
     std::size_t lane = 0;
@@ -67,7 +67,7 @@ class Lanes : public testing::Test {
     for (std::size_t left = 0; left < kRows + 2; ++left) tick(shown);
     return shown;
   }
-  /// The cycle in which slot p leaves; the matmul's first value is at `lane`.
+  /// The cycle of slot p. The matmul's first value is at `lane`.
   void slot(const Matmul& matmul, std::size_t p, std::size_t lane, std::vector<Row>& shown) {
     word(encode(matmul));
     bench_->start_i = p == 0;
@@ -134,7 +134,7 @@ Matmul tile(int k, std::uint32_t count, bool transpose) {
           .offset = dy * kWidth + dx};
 }
 
-// A lane shows in the next cycle what it is asked in one: data[t] is the answer of cycle t.
+// A lane answers a request in the next cycle: data[t] is the answer of cycle t.
 TEST_F(Lanes, walk_a_convolution_s_positions_and_taps) {
   set(image_stream(), three_by_three());
   for (const int first : {0, 4, 8, 12}) {

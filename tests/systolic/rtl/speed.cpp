@@ -1,6 +1,6 @@
-// How fast the RTL simulates: cycles per second of each machine given (or all), on a stream of
-// matmuls that keeps the array busy, swaps weights every `positions` slots and loads activations
-// beside it. Takes the best of five runs.
+// The speed of the RTL simulation: cycles per second of each given machine (or all), on a stream of
+// matmuls that keeps the array busy, swaps weights every `positions` slots and loads activations at
+// the same time. Takes the best of five runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -55,7 +55,7 @@ TEST(Dram, a_bank_opens_a_row_while_another_transfers_but_not_while_it_does_itse
 TEST(Dram, is_not_ready_with_more_than_32_cycles_of_work) {
   Dram dram(slow());
   for (int i = 0; i < 8; ++i) dram.request(0, Unit::Store, 64ULL * i, 64, true);
-  // Eight transfers, and a row opened; the other bank's opens meanwhile: 35 cycles.
+  // Eight transfers, and a row opened. The other bank's opens meanwhile: 35 cycles.
   EXPECT_FALSE(dram.ready(2));
   EXPECT_TRUE(dram.ready(3));
   EXPECT_EQ(dram.next_ready(0), 3U);

@@ -11,7 +11,7 @@
 
 namespace triptych::mmu {
 
-/// y (m x n, f32 or int32) = x (m x k) w (k x n); x's rows lie `x_pitch` elements apart, padded
+/// y (m x n, f32 or int32) = x (m x k) w (k x n). X's rows lie `x_pitch` elements apart, padded
 /// with zeros to a multiple of the array's rows. Needs m accumulator rows and m * x_pitch / rows
 /// buffer rows.
 struct Product {

@@ -68,7 +68,7 @@ TEST(Textbook, tpu_v1_sustains_its_peak_of_92_tera_operations_per_second) {
   constexpr std::uint32_t kTiles = 8;
   const Product product{4096, kTiles * tpu.rows, tpu.columns};
   const RunReport report = estimate(product.program(tpu), tpu, {.record_times = true});
-  // From the first slot to the last; weights come from DDR3 meanwhile.
+  // From the first slot to the last. Weights come from DDR3 meanwhile.
   const std::uint64_t cycles =
       report.times[3 + 2 * kTiles].start + product.m - report.times[5].start;
   const double seconds = static_cast<double>(cycles) / (tpu.clock_mhz * 1e6);

@@ -90,8 +90,8 @@ TEST(Twin, times_a_single_tile_as_the_manual_says) {
   config.dram = dram_preset("ideal", config.clock_mhz);
   const Product product{5, 4, 4};
   const RunReport report = estimate(product.program(config), config, {.record_times = true});
-  // Load is accepted in cycle 0, popped in 1; its rows are asked for in 2 to 6. The weights are
-  // accepted in 4 and popped in 5; their rows are asked for in 6 to 9.
+  // Load is accepted in cycle 0, popped in 1. Its rows are requested in 2 to 6. The weights are
+  // accepted in 4 and popped in 5. Their rows are requested in 6 to 9.
   EXPECT_EQ(report.times[0], (InstructionTimes{1, 8}));
   EXPECT_EQ(report.times[4], (InstructionTimes{5, 11}));
   // The tile is there at 11, in the shadow weights at 15.

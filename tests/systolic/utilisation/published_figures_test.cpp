@@ -106,7 +106,7 @@ TEST(TpuV1, activations_in_the_buffer_bring_rows_of_layers_near_their_rates_with
     EXPECT_LE(kept[name].tops, alone[name].tops) << name;
   }
   EXPECT_GT(kept["CNN0"].tops / 91.75, 0.8) << "of the roofline";
-  // Gates are no activations of the next layer's: nothing is kept.
+  // Gates are no activations of the next layer: nothing is stored.
   EXPECT_EQ(kept["LSTM0"].tops, all["LSTM0"].tops);
 }
 

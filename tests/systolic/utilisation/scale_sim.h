@@ -1,8 +1,8 @@
-// Each node's cycles beside what SCALE-Sim v2 counts for the same product, weight-stationary and
-// with memory that never stalls, and the difference split up.
+// Each node's cycles next to SCALE-Sim v2's count for the same product, weight-stationary and with
+// memory that never stalls, and the parts of the difference.
 //
 // SCALE-Sim (scalesim/compute/systolic_compute_ws.py) gives each fold, a tile of R x C weights, R
-// cycles to load them, then one per position, then R + C - 2 to drain; its count is the number of
+// cycles to load them, then one per position, then R + C - 2 to drain. Its count is the number of
 // the last cycle: folds (2 R + C + positions - 2) - 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

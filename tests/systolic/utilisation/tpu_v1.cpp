@@ -13,7 +13,7 @@
 namespace triptych {
 namespace {
 
-/// A row of layers, each of which reads what the one before makes.
+/// A row of layers. Each reads the result of the one before.
 class LayerGraph {
  public:
   explicit LayerGraph(std::int64_t batch) : batch_(batch) {}
@@ -137,8 +137,8 @@ std::vector<TpuApplication> tpu_applications() {
        .layers = {{.repeats = 4, .in = 1118, .out = 1118}},
        .weights = 5e6,
        .paper = {.106, .442, .134, .319, .094, 9.7}},
-      // Gates of an LSTM of n cells: [x, h], 2 n values, to 4 n. Vector layers run beside the
-      // array.
+      // Gates of an LSTM of n cells: [x, h], 2 n values, to 4 n. Vector layers run in parallel to
+      // the array.
       {.name = "LSTM0",
        .batch = 64,
        .layers = {{.repeats = 24, .in = 1040, .out = 2080}},

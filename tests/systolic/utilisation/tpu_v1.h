@@ -1,7 +1,7 @@
 // The six applications of TPU v1's paper (Jouppi et al., "In-Datacenter Performance Analysis of a
-// Tensor Processing Unit", ISCA 2017, arXiv 1704.04760), as layers that have what its table 1
-// publishes: layers, weights, operations per weight, batch. Their shapes were not published;
-// each application says what is assumed. docs/results/systolic.md compares the outcome.
+// Tensor Processing Unit", ISCA 2017, arXiv 1704.04760), as layers with the numbers of its table 1:
+// layers, weights, operations per weight, batch. Their shapes were not published. Each application
+// states its assumptions. docs/results/systolic.md compares the outcome.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace triptych {
 
-/// A convolution of stride 1 that keeps the size of its maps; a fully connected layer is one of
-/// 1 x 1 on a single position.
+/// A convolution of stride 1 that keeps the size of its maps. A fully connected layer is one of 1 x
+/// 1 on a single position.
 struct TpuLayer {
   int repeats = 1;
   std::int64_t in = 1, out = 1;
@@ -48,7 +48,7 @@ std::vector<TpuApplication> tpu_applications();
 
 /// Bytes that cross the DRAM's bus.
 enum class TpuTraffic {
-  Weights,  ///< as on TPU v1, whose activations stay in the unified buffer: no loads, no stores
+  Weights,  ///< as on TPU v1, where activations stay in the unified buffer: no loads, no stores
   All,      ///< every layer loads and stores its activations
   Kept,     ///< layers that read one another's results keep them in the buffer, where they fit
 };

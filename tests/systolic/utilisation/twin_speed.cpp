@@ -1,5 +1,5 @@
-// How fast the twin is, its clock and its values apart, beside the CPU backend's matrix product
-// under bf16-exact; processor time of one thread, CPU and twins in turn.
+// The speed of the twin, with separate clock and values, next to the CPU backend's matrix product
+// under bf16-exact. Processor time of one thread, CPU and twins in turn.
 //   mmu_twin_speed matmul|MODEL train|infer [--rounds N] MACHINE...
 // "values": the programs alone, timed before. "all": operands packed, values, results unpacked (of
 // matmul only: a model also runs nodes on the host).

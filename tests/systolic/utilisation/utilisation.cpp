@@ -1,11 +1,11 @@
 // Cycles of a model's step on a machine: the programs of all its nodes through the twin's clock,
-// without a value of them, beside what no schedule of weight tiles could beat.
+// without values, next to the bound of every schedule of weight tiles.
 //   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour] [--apart]
 //   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim
 //   mmu_utilisation tpu-v1
-// The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for; a
+// The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for. A
 // node's bound is the larger one. --apart: every node's activations cross the DRAM. --scale-sim:
-// each node, apart, beside SCALE-Sim's count (scale_sim.h).
+// each node, apart, next to SCALE-Sim's count (scale_sim.h).
 // tpu-v1: the applications of TPU v1's paper (tpu_v1.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// How close a training step of unet-l comes to what no order of weight tiles and no DRAM could
-// beat, on arrays that are wide for it. docs/results/systolic.md has the figures.
+// How close a training step of unet-l comes to the bound for every order of weight tiles and every
+// DRAM, on arrays that are wide for it. docs/results/systolic.md has the figures.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Every option of `train` in a resumed run: it has a row in the table of policies, what would make
-// it another run is refused, and all else is taken.
+// Every option of `train` in a resumed run: it has a row in the table of policies, options that
+// would change the run are refused, and all others are accepted.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/train_options.h"
 
@@ -95,7 +95,7 @@ const std::map<std::string, std::string> kValues = {{"--data", "other"},
                                                     {"--replay", "other"},
                                                     {"--color", "never"}};
 
-/// Options that an option of a new run needs beside it.
+/// Other options that an option of a new run needs.
 const std::map<std::string, Words> kBeside = {
     {"--list", {"--data", "d"}},
     {"--train-split", {"--data", "d", "--list", "list.csv"}},
@@ -131,7 +131,7 @@ struct Train {
   TrainOptions options;
 };
 
-/// The configuration of a new run; empty where there is no such run.
+/// The configuration of a new run. Empty where there is no such run.
 std::string configuration(const Words& words) {
   Train train;
   train.app.parse(words);
@@ -142,7 +142,7 @@ std::string configuration(const Words& words) {
   }
 }
 
-/// The answer of a run that goes on to an option; empty: it takes it.
+/// The answer of a resumed run to an option. Empty: it takes it.
 std::string said_of(const std::string& word) {
   Train train;
   train.app.parse(word.starts_with("--resume") ? Words{word} : Words{"--resume=run", word});

@@ -39,7 +39,7 @@ TEST(Autodiff, adds_what_flows_back_along_every_path) {
   EXPECT_THAT(evaluate(graph, x, {3, -1}, gradient), ElementsAre(7, -1));
 }
 
-/// d sum(f(x)) / dx; numbers far beyond those of float32 take the place of its infinities here.
+/// d sum(f(x)) / dx. Numbers far beyond those of float32 take the place of its infinities here.
 template <class Op>
 std::vector<double> slopes(const Op& op, std::vector<double> x) {
   Graph graph;

@@ -110,7 +110,7 @@ mode_t mode_of(const std::string& path) {
 
 bool has_set_user_id(const std::string& path) { return (mode_of(path) & S_ISUID) != 0; }
 
-/// The path lies at an address whose lower half is zero, which looks like no path at a glance.
+/// The path is at an address with a lower half of zero, which looks like no path at a glance.
 bool touch_by_odd_address() {
   auto* at =
       static_cast<char*>(mmap(reinterpret_cast<void*>(1UL << 32), 4096, PROT_READ | PROT_WRITE,
@@ -144,7 +144,7 @@ bool can_run_from_world() {
   return status == 0;
 }
 
-/// True for anything but EPERM and ENOSYS: the arguments are wrong, so that no privilege is asked.
+/// True for anything but EPERM and ENOSYS: the arguments are wrong, so that no privilege is needed.
 bool reaches_kernel(long call, long a = 0, long b = 0, long c = 0, long d = 0) {
   errno = 0;
   return syscall(call, a, b, c, d) >= 0 || (errno != EPERM && errno != ENOSYS);

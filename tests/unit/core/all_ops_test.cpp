@@ -40,7 +40,7 @@ TEST(AllOps, have_a_summary) {
   for (const auto& op : all_ops()) EXPECT_FALSE(op->summary().empty()) << op->name();
 }
 
-/// Another value of the same type; an integer may be a flag and stays 0 or 1.
+/// Another value of the same type. An integer may be a flag and stays 0 or 1.
 struct Change {
   AttributeValue operator()(std::int64_t value) const { return std::int64_t{value == 0}; }
   AttributeValue operator()(float value) const { return value + 0.25F; }

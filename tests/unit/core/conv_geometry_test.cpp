@@ -1,5 +1,5 @@
-// How strides, pads, dilations and auto_pad resolve to windows and sizes, and what is refused with
-// which words.
+// How strides, pads, dilations and auto_pad resolve to windows and sizes, and the messages of
+// refusals.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv_geometry.h"
 

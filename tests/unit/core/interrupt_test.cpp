@@ -11,7 +11,7 @@
 namespace triptych {
 namespace {
 
-/// End of a process whose signals come in this order.
+/// End of a process that receives these signals in this order.
 int handle(std::initializer_list<int> signals, bool speaks = true) {
   const InterruptGuard guard(speaks);
   for (const int number : signals) {
@@ -73,7 +73,7 @@ TEST(InterruptGuard, what_ignores_a_closing_terminal_goes_on_doing_so) {
       testing::ExitedWithCode(1), "^$");
 }
 
-/// A process with an orderly stop, whose clean-up writes a word.
+/// A process with an orderly stop and a clean-up that writes a word.
 void stop_by(std::initializer_list<int> signals, bool guarded) {
   const OrderlyStop stop(
       [] { [[maybe_unused]] const auto n = write(STDERR_FILENO, "clean\n", 6); });

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A folder of its own, in which nothing of this machine is found.
+/// A folder of its own, without anything of this machine.
 class SharedLibraries : public testing::Test {
  protected:
   SharedLibraries() {

@@ -111,7 +111,7 @@ TEST(FromDoubles, rounds_floats_to_nearest_even) {
 }
 
 #if defined(__linux__)
-/// The flags that the system keeps for the mapping in which `address` lies; empty: unknown.
+/// The flags of the system for the mapping that contains `address`. Empty: unknown.
 std::string mapping_flags(const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/smaps");

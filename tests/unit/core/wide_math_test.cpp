@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Numbers of both signs whose magnitudes are spread evenly over the powers of two between these.
+/// Numbers of both signs with magnitudes spread evenly over the powers of two between these.
 std::vector<double> numbers(int lowest_power, int highest_power, int count = 200000) {
   RandomStream random(1, static_cast<std::uint64_t>(highest_power + 2000));
   std::vector<double> list;

@@ -280,7 +280,7 @@ TEST_F(ConvKernels, direct_weight_gradient_does_not_depend_on_threads_or_layout)
   }
 }
 
-/// Values on the tile unit: the same whatever the threads and the layout, and near the chains.
+/// Values on the tile unit: the same for any threads and layout, and near the chains.
 void expect_on_tiles(const Op& op, const Tensor& first, const Tensor& second,
                      const std::vector<float>& chains, const std::string& name) {
   std::vector<Tensor> inputs;

@@ -19,7 +19,7 @@ void expect_copied(const RowCopy& copy) {
     const auto last = (copy.rows - 1) * stride + (copy.columns - 1) * step;
     return static_cast<std::size_t>(copy.rows > 0 && copy.columns > 0 ? last + 1 : 0);
   };
-  // As long as needed and no longer: a sanitizer sees what reads or writes beyond.
+  // As long as needed and no longer: a sanitizer sees accesses beyond it.
   std::vector<T> from(size(copy.from_stride, copy.step)), to(size(copy.to_stride, 1), T{77});
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i % 71);
   auto expected = to;

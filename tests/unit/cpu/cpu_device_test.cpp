@@ -52,7 +52,7 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
   EXPECT_EQ(CpuDevice({}).threads(), usable_processors());
 }
 
-/// A thread finds at its index what the one before it with that index left behind. Nothing but
+/// A thread finds at its index the data that the previous thread with that index left. Nothing but
 /// the order of tasks tells ThreadSanitizer of it here.
 TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
   internal::TaskOrder order;

@@ -1,4 +1,4 @@
-// How products are cut into blocks and walked, and what a microkernel fetches on its way.
+// The blocks of products and their order, and the prefetches of a microkernel.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/gemm/gemm_blocks.h"
 

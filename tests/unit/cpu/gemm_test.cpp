@@ -55,7 +55,7 @@ Tensor chains(const MatMul& op, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-/// Products on the tile unit: the same whatever the threads, and near the chains.
+/// Products on the tile unit: the same for any threads, and near the chains.
 void expect_near_on_tiles(const MatMul& op, const std::vector<Tensor>& inputs,
                           const Tensor& expected) {
   std::vector<float> first;

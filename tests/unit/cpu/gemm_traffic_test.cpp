@@ -1,4 +1,4 @@
-// The model of what packed products move: by hand where everything fits, and as caches grow.
+// The model of the traffic of packed products: by hand where everything fits, and as caches grow.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/gemm/gemm_traffic.h"
 
@@ -34,7 +34,8 @@ TEST(GemmTraffic, counts_what_instructions_load) {
   const auto levels = packed_traffic(small_product(), {1e9, 1e9});
   ASSERT_EQ(levels.size(), 3U);
   EXPECT_EQ(levels[0].level, "L1");
-  // A column of each tile per panel, a row of the panel per tile; packing; finishing; packing A.
+  // A column of each tile per panel, a row of the panel per tile, then packing, finishing, packing
+  // A.
   const double panels = 100 * (12 * 3 + 32 * 3 * 2);
   EXPECT_EQ(levels[0].read_bytes, 4 * (2 * (panels + 9600 + 12 * 90) + 1200));
   const double writes = 2 * (12 * 96 + 12 * 90 + 9600) + 1200;
@@ -52,7 +53,7 @@ TEST(GemmTraffic, batch_entries_that_share_no_a_load_each_its_own) {
   EXPECT_EQ(apart[0].bytes, shared[0].bytes);
   EXPECT_EQ(apart[1].bytes, shared[1].bytes);
   EXPECT_EQ(apart[2].read_bytes, shared[2].read_bytes + 4 * 1200);
-  // Where none stays, each entry loads it anew anyway.
+  // Where none stays, each entry loads it again anyway.
   product.distinct_a = 1;
   const auto none = packed_traffic(product, {64, 64});
   product.distinct_a = 2;

@@ -20,7 +20,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Loads lanes [first, last) from `from` on and stores them to `to`; both have last - first
+/// Loads lanes [first, last) from `from` on and stores them to `to`. Both have last - first
 /// elements, the allocation ends behind them, and `all` gets the whole vector.
 template <class D>
 void copy_part(D d, const LaneRange<D>& range, std::int64_t first, const float* from, float* to,

@@ -1,5 +1,5 @@
-// The ladder of matrix products: every step has the bits of the product that is used, and the model
-// of its traffic says what can be counted by hand.
+// The ladder of matrix products: every step has the bits of the product in use, and the model of
+// its traffic agrees with counts by hand.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

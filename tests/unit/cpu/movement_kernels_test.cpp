@@ -77,7 +77,7 @@ RefTensor reference(const OpCase& test, const std::vector<Tensor>& inputs) {
   return y;
 }
 
-/// Memory of an operand whose outer stride is `gap` elements longer than dense.
+/// Memory of an operand with an outer stride `gap` elements longer than dense.
 struct Laid {
   Operand operand;
   std::vector<std::byte> memory;
@@ -119,7 +119,7 @@ struct Run {
   int threads = 1;
 };
 
-/// The output of the first kernel that accepts; the reasons of those that do not come first.
+/// The output of the first kernel that accepts. The reasons of those that do not come first.
 std::vector<Tensor> run(const OpCase& test, const std::vector<Tensor>& inputs, Run how,
                         std::string* reasons = nullptr) {
   std::vector<Laid> x;

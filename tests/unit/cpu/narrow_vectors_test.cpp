@@ -1,5 +1,6 @@
 // The kernels on an instruction set of four lanes that cannot mask its loads and stores, against
-// the float64 reference: shapes whose rows end within a vector, at addresses that are not aligned.
+// the float64 reference: shapes with rows that end within a vector, at addresses that are not
+// aligned.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -70,7 +70,7 @@ std::vector<Pooling> poolings() {
   return list;
 }
 
-/// Numbers of which many are equal, and the special ones.
+/// Numbers with many equal ones, and the special ones.
 Tensor pictures(const Shape& shape) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float kSpecial[] = {exact::from_bits(0x7FC00000),

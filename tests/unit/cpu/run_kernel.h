@@ -20,15 +20,15 @@ namespace triptych::cpu {
 struct RunOptions {
   int threads = 2;
   std::int64_t gap = 0;                     ///< elements between images, one more for each operand
-  int gap_rank = 3;                         ///< least rank of what is called images
+  int gap_rank = 3;                         ///< least rank of an image
   std::span<const std::int64_t> gaps = {};  ///< instead: of each operand, inputs first
   bool in_place = false;                    ///< output 0 overwrites input 0
-  bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
+  bool constant = false;  ///< the inputs are known when the kernel is prepared, without gaps
   Contract contract = Contract::F32;
   std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };
 
-/// Memory for one operand; everything outside its elements holds 0xAB and must keep it.
+/// Memory for one operand. Everything outside its elements holds 0xAB and must keep it.
 class LaidOut {
  public:
   LaidOut(const TensorSpec& spec, std::int64_t gap) : operand_(Operand::dense(spec)) {

@@ -63,7 +63,7 @@ BatchNormalization training_normalization() {
   return op;
 }
 
-/// Operators whose kernels take the skip tensors of a U-Net where they lie in a concat's output.
+/// Operators with kernels that take the skip tensors of a U-Net directly from a concat's output.
 std::vector<Example> image_examples() {
   const Shape x{3, 4, 9, 10}, pooled{3, 4, 4, 5}, c{4};
   std::vector<Example> list;

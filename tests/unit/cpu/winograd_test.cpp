@@ -14,7 +14,7 @@
 namespace triptych::cpu {
 namespace {
 
-// The bar of the CPU room; 1e-6 is usual.
+// The speed target of the CPU backend. 1e-6 is usual.
 constexpr double kMostRmsError = 2e-6;
 
 struct Problem {
@@ -105,7 +105,7 @@ TEST(Winograd, sums_the_gradient_of_the_weights) {
   }
 }
 
-/// The last image of a batch beside that image alone.
+/// The last image of a batch, and that image alone.
 void expect_own_bits(const Problem& p) {
   Conv conv;
   conv.pads = p.pads;
@@ -123,7 +123,7 @@ void expect_own_bits(const Problem& p) {
   }
 }
 
-// An image's bits must not depend on how many stand beside it.
+// An image's bits must not depend on the number of images in the batch.
 TEST(Winograd, ignores_the_rest_of_the_batch) {
   expect_own_bits({2, 24, 150, 16, 16});
   expect_own_bits({6, 256, 230, 8, 8});  // alone, its tiles fit one vector

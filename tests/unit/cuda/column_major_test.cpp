@@ -1,4 +1,5 @@
-// A MatMul turned column-major gives the same numbers, whatever is transposed, repeated or batched.
+// A MatMul turned column-major gives the same numbers, with any operand transposed, repeated or
+// batched.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/library/column_major.h"
 

@@ -23,7 +23,7 @@ TEST(ConvWeightGradient, has_the_same_bits_by_either_tile) {
   // Rows of 66 and columns of 8 * 9, by 16 each.
   const auto small = cpu::run_kernel_on(device, op, inputs, options);
   EXPECT_EQ(device.kernel_counters().at("conv_weight_gradient").blocks, 5U * 5);
-  // A GPU of one multiprocessor is filled by one large tile; by 64 each.
+  // A GPU of one multiprocessor is filled by one large tile, or by 64 each.
   device.follow({.most_blocks = 1});
   const auto before = device.kernel_counters().at("conv_weight_gradient").blocks;
   cpu::expect_same_bits(cpu::run_kernel_on(device, op, inputs, options), small);

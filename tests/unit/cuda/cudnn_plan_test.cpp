@@ -1,5 +1,5 @@
 // cuDNN's plans for the convolutions of U-Net L, from the description of an H200, without a GPU.
-// (tests/unit/cuda/h200.json is written by hand; a plan that was built is not one that has run.)
+// (tests/unit/cuda/h200.json is written by hand. A plan that was built is not one that has run.)
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
@@ -184,7 +184,7 @@ TEST(CudnnFilter, refuses_what_a_contract_forbids_and_says_why) {
   EXPECT_THAT(refusal({}, Contract::Int8), HasSubstr("order of its sums"));
 }
 
-/// A convolution's node as a kernel is asked about it.
+/// A convolution's node as a kernel receives it in a query.
 Verdict verdict_on(const Conv& conv, Contract contract, Layout layout, DType dtype = DType::F32) {
   Graph graph;
   const std::vector<ValueId> inputs = {graph.add_input("x", {dtype, {2, 4, 8, 8}}),

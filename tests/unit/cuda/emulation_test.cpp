@@ -224,7 +224,7 @@ TEST(Counters, are_the_same_at_any_number_of_threads) {
   }
 }
 
-/// The fault that a kernel ends with; `line`: of the macro-free statement that must be named.
+/// The fault that a kernel ends with. `line`: of the macro-free statement that must be named.
 template <class... Parameters, class... Arguments>
 void expect_fault(FaultKind kind, unsigned line, unsigned thread, const LaunchShape& shape,
                   void (*kernel)(Parameters...), const Arguments&... arguments) {

@@ -1,5 +1,5 @@
-// Fibers, as many and as deep as a block of threads has them; above all under the sanitizers, which
-// must be told of every switch.
+// Fibers, as many and as deep as a block of threads has them. Above all under the sanitizers, which
+// need to know of every switch.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/fiber.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kFibers = 1024;  // threads of the largest block
 constexpr std::size_t kStackBytes = 256 * 1024;
 
-/// Fibers in a ring, each of which hands over to the next from some calls down its stack.
+/// Fibers in a ring. Each of them hands over to the next from some calls down its stack.
 class Ring {
  public:
   explicit Ring(int rounds) : rounds_(rounds) {
@@ -26,7 +26,7 @@ class Ring {
     }
   }
 
-  /// Comes back when the last fiber has been reached so many times; all of them stand somewhere in
+  /// Comes back when the last fiber has been reached so many times. All of them stand somewhere in
   /// the middle of their work then, and end with the ring.
   void run() { fibers_[0]->resume(home_); }
 

@@ -23,7 +23,7 @@ Tensor noise(const TensorSpec& spec) {
   return tensor;
 }
 
-/// A small U-Net in training, counted; elementwise operators fused, or each by its own kernel.
+/// A small U-Net in training, counted. Elementwise operators fused, or each by its own kernel.
 struct Training {
   explicit Training(bool fused)
       : device({.threads = 2, .extra = {{"emulation", "counted"}}}), states(device) {

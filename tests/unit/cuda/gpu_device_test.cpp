@@ -73,7 +73,7 @@ TEST(GpuDevice, a_segment_that_fails_while_it_is_recorded_leaves_the_stream_usab
   EXPECT_EQ(fake_cuda::graphs(), 0);
 }
 
-/// A library's handle: notes which device was current when it came, and what was left when it went.
+/// A library's handle: notes the current device when it came, and when it went.
 struct Handle {
   explicit Handle(GpuDevice&) : device(fake_cuda::current_device()) {}
   ~Handle() { graphs_at_end = fake_cuda::graphs(); }

@@ -42,7 +42,7 @@ KernelCounters counters_of(const Shape& x, const Shape& w) {
 }
 
 TEST(HopperConv, brings_a_box_of_pixels_for_each_tap_and_multiplies_it_once) {
-  // Two tiles of 256 positions, 3 x 3 taps of 64 channels each; 64 of a tile's 128 rows are there.
+  // Two tiles of 256 positions, 3 x 3 taps of 64 channels each. 64 of a tile's 128 rows are there.
   const auto counters = counters_of({2, 64, 16, 16}, {64, 64, 3, 3});
   EXPECT_EQ(counters.blocks, 2U);
   EXPECT_EQ(counters.bulk_bytes, 2U * 9 * (128 + 256) * 64 * sizeof(std::uint16_t));

@@ -22,7 +22,7 @@ namespace {
 
 using emulation::EmulatedDevice, emulation::OperandReads, emulation::Schedule;
 
-/// Four tiles of 128 x 256, none of them whole; ten steps, through a ring of four stages.
+/// Four tiles of 128 x 256, none of them whole, in ten steps through a ring of four stages.
 const MatMulRun& problem() {
   static const MatMulRun run = {.m = 192, .n = 271, .k = 640};
   return run;

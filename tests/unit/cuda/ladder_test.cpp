@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Transposes, Vectorised,
 
 TEST_P(Vectorised, reads_each_tile_once_in_whole_sectors_of_16_bytes_a_lane) {
   const auto loads = counters().total(Space::Global, Access::Load);
-  // a by one column of blocks, b by two rows of them; and two offsets of the batch by each thread.
+  // a by one column of blocks, b by two rows of them, and two offsets of the batch by each thread.
   const std::uint64_t bytes = (kRows * kDepth + kBlocks * kDepth * kColumns) * sizeof(float);
   const std::uint64_t offsets = kWarps * 2;
   EXPECT_EQ(loads.useful_bytes, bytes + offsets * 32 * sizeof(std::int64_t));
@@ -152,7 +152,7 @@ TEST(TensorCore, has_no_bank_conflict) {
 }
 
 TEST(Hopper, brings_each_tile_once_by_the_copy_engine_and_multiplies_it_once) {
-  // Two by two tiles of 128 x 256, two of k; each block waits once at the start.
+  // Two by two tiles of 128 x 256, two of k. Each block waits once at the start.
   const auto counters = matmul_counters("hopper", {}, {256, 128}, {128, 512}, Contract::Bf16);
   EXPECT_EQ(counters.blocks, 4U);
   EXPECT_EQ(counters.barriers, 4U);

@@ -22,7 +22,7 @@ struct Issued : IssueObserver {
 
 TEST(ControlFlow, branches_meet_at_their_immediate_post_dominator) {
   ControlFlow flow;
-  // 2 parts into 3 and 4; 3 parts into 5 and 6, which meet at 7; all meet at 8.
+  // 2 parts into 3 and 4. 3 parts into 5 and 6, which meet at 7. All meet at 8.
   for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{kStart, 2},
                                                                            {2, 3},
                                                                            {2, 4},

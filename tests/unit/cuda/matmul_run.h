@@ -1,4 +1,4 @@
-// One MatMul of matrices by a kernel of an emulated device, whatever it accepts: its
+// One MatMul of matrices by a kernel of an emulated device, independent of its conditions: its
 // bits, and those of the emulation's order of sums.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

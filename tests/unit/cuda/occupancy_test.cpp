@@ -29,7 +29,7 @@ TEST(Occupancy, whole_warps_and_quarters_limit_it) {
   EXPECT_EQ(full.blocks, 2);
   EXPECT_EQ(full.warps, 64);
   EXPECT_THAT(full.limits, ElementsAre(Registers, Threads));
-  // 33 registers take 40: 12 warps a quarter, 48 in all, of which one block has 32.
+  // 33 registers take 40: 12 warps a quarter, 48 in all. One block has 32 of them.
   const auto half = occupancy(hopper, {1024, 33, 0});
   EXPECT_EQ(half.warps, 32);
   EXPECT_THAT(half.limits, ElementsAre(Registers));

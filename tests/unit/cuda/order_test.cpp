@@ -1,5 +1,5 @@
 // Faults that the emulator finds beyond one block's barriers: races between blocks, threads that do
-// not end, boxes at places where the copy engine cannot put them; and the order of threads.
+// not end, boxes at places where the copy engine cannot put them. Also the order of threads.
 // SPDX-License-Identifier: Apache-2.0
 #define TRIPTYCH_COUNTED
 

@@ -1,5 +1,5 @@
 // Kernels in plain CUDA, compiled when the test runs: their counts are those of the same kernels in
-// the program's own dialect, and closed forms; their values are what CUDA says.
+// the program's own dialect, and closed forms. Their values are what CUDA says.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

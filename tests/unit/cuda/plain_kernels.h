@@ -31,7 +31,7 @@ inline const plain::KernelLibrary& plain_library(const std::string& name) {
   return *library;
 }
 
-/// The run of "FILE:KERNEL"; a fault is a failure of the test.
+/// The run of "FILE:KERNEL". A fault is a failure of the test.
 inline kernels::KernelRun run_plain(const std::string& kernel, kernels::KernelRunRequest request) {
   const auto colon = kernel.find(':');
   request.kernel = kernel.substr(colon + 1);

@@ -20,7 +20,7 @@ KernelRun run(const std::string& kernel, Arguments arguments, std::int64_t block
   return run_plain("lockstep:" + kernel, {.arguments = std::move(arguments), .block = {block}});
 }
 
-/// The fault of a kernel; the test fails where there is none.
+/// The fault of a kernel. The test fails where there is none.
 KernelFault fault_of(const std::string& kernel, Arguments arguments, std::int64_t block = 32) {
   const auto run =
       kernels::run_kernel(plain_library("lockstep"),

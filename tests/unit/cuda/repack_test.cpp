@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAreArray;
 
-/// Both builds of the kernels; the counted one checks every access.
+/// Both builds of the kernels. The counted one checks every access.
 struct Build {
   const char* mode;
   const Repacking& (*functions)();

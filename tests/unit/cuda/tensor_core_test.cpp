@@ -1,5 +1,5 @@
-// The tensor-core and copy types in the emulator: layouts against plain loops, banks, and what is
-// found when a kernel does not wait.
+// The tensor-core and copy types in the emulator: layouts against plain loops, banks, and the
+// findings when a kernel does not wait.
 // SPDX-License-Identifier: Apache-2.0
 #define TRIPTYCH_COUNTED
 
@@ -81,7 +81,7 @@ Array<BFloat16> random_matrix(std::uint64_t seed) {
   return matrix;
 }
 
-/// y[m, n] as one chain over k; `zero_from`: rows of b from there on were filled with zeros.
+/// y[m, n] as one chain over k. `zero_from`: rows of b from there on were filled with zeros.
 std::vector<float> product(const Array<BFloat16>& a, const Array<BFloat16>& b, bool k_down,
                            int zero_from) {
   std::vector<float> y;
@@ -158,7 +158,7 @@ struct Phases {
   PhaseBarrier full;
 };
 
-/// Three of four copies of 128 bytes are asked for when `kAll` is not set.
+/// Three of four copies of 128 bytes are requested when `kAll` is not set.
 template <bool kAll>
 void phase_kernel(Global<float> y) {
   auto& phases = shared<Phases>();

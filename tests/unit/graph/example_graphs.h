@@ -21,7 +21,7 @@ inline ValueId emit(Graph& graph, OpPtr op, std::vector<ValueId> inputs, std::st
   return graph.add_node(std::move(op), inputs, name).front();
 }
 
-/// Uniform in [low, high); integers are rounded down.
+/// Uniform in [low, high). Integers are rounded down.
 inline Tensor random_tensor(const TensorSpec& spec, std::uint64_t seed, float low = -1,
                             float high = 1) {
   RandomStream random(seed, 0);
@@ -37,7 +37,7 @@ inline OpPtr conv3x3() {
 }
 
 /// x [2, 3, 6, 6] -> Conv "conv" to 4 channels -> BatchNormalization "norm" -> Relu "relu", output
-/// "y"; parameters are states.
+/// "y". Parameters are states.
 inline Graph conv_norm_relu(bool conv_bias) {
   Graph graph;
   const auto state = [&](const std::string& name, Shape shape, std::uint64_t seed, float low) {

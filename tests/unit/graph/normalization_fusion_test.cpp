@@ -15,7 +15,7 @@ Graph fused_normalization(const Graph& graph) {
   return fuse_normalization(graph, [](const Node&) { return true; });
 }
 
-/// Nodes that run this operator, by what their attribute `activation` is.
+/// Nodes that run this operator, by the value of their attribute `activation`.
 template <class Norm>
 std::ptrdiff_t count(const Graph& graph, const std::string& activation) {
   return std::ranges::count_if(graph.nodes(), [&](const Node& node) {

@@ -224,7 +224,8 @@ TEST(FoldBatchNormalization, takes_the_scale_and_the_shift_that_follow) {
   expect_same_outputs(graph, folded, kRounded);
 }
 
-/// x -> Conv of constants [with relu] -> BatchNormalization, whose scale is a constant or an input.
+/// x -> Conv of constants [with relu] -> BatchNormalization, with a scale that is a constant or an
+/// input.
 Graph conv_norm(bool conv_relu, bool constant_scale) {
   Graph graph;
   auto conv = Conv(*op_cast<Conv>(*conv3x3()));

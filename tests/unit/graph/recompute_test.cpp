@@ -24,7 +24,7 @@ TEST(PeakActivationBytes, counts_what_is_alive_together) {
   const auto b = emit(graph, make_op(Unary(UnaryKind::Neg)), {a}, "b");
   emit(graph, make_op(Unary(UnaryKind::Neg)), {w}, "unread");
   graph.mark_output("b", b);
-  // At "unread": its 4000 bytes and b's 40; x and a are free, w is no activation.
+  // At "unread": its 4000 bytes and b's 40. x and a are free, w is no activation.
   EXPECT_EQ(peak_activation_bytes(graph), 4040U);
 }
 
@@ -82,7 +82,7 @@ TEST(RecomputeActivations, updates_each_state_once) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "SgdUpdate"), 1);
 }
 
-/// x -> op "wide" -> narrow sum; then a chain over a large value; then "wide" is read again.
+/// x -> op "wide" -> narrow sum, then a chain over a large value, then "wide" is read again.
 Graph late_reader(const std::function<ValueId(Graph&, ValueId)>& wide, bool update_between) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {100}});

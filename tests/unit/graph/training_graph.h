@@ -28,7 +28,7 @@ inline ValueId conv_norm_relu_layer(Graph& graph, const std::string& name, Value
   return emit(graph, make_op(Unary(UnaryKind::Relu)), {n}, "relu");
 }
 
-/// A training step of `layers` layers of Conv, BatchNormalization and Relu, with one MaxPool; the
+/// A training step of `layers` layers of Conv, BatchNormalization and Relu, with one MaxPool. The
 /// loss and the updated parameters are outputs.
 inline Graph training_graph(int layers) {
   Graph graph;

@@ -38,7 +38,7 @@ struct SgdExample {
   ValueId w = graph.add_state("w", Tensor({DType::F32, {4}}));
   ValueId g = graph.add_input("g", {DType::F32, {4}});
 
-  /// Adds the step; returns the updated step and w.
+  /// Adds the step. Returns the updated step and w.
   std::vector<ValueId> update(ValueId step_value, ValueId weight, const std::string& name = "sgd") {
     const ValueId inputs[] = {rate, step_value, weight, g};
     return graph.add_node(make_op(SgdUpdate{}), inputs, name);

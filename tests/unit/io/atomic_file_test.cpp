@@ -1,4 +1,4 @@
-// Each system call of a save is made to fail in turn; the old file must survive, alone.
+// Each system call of a save is made to fail in turn. The old file must survive, alone.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/atomic_file.h"
 
@@ -21,7 +21,7 @@
 namespace {
 
 /// Replaced system calls: call number `fail_at` of `call` (from 1) fails with `error`,
-/// `times` times in a row; writes are cut to `longest_write` bytes.
+/// `times` times in a row, with writes cut to `longest_write` bytes.
 struct Faults {
   std::string call;
   int fail_at = 0;
@@ -175,7 +175,7 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
         }
         faults = {};
         const auto loaded = load_checkpoint(run).info.step;
-        // The last call of a save makes the rename durable; the new file is then already there.
+        // The last call of a save makes the rename durable. The new file is then already there.
         EXPECT_TRUE(loaded == saved + 1 || (failed && loaded == saved)) << call << " " << number;
         EXPECT_NO_THROW(load_checkpoint(run, CheckpointAge::Previous)) << call << " " << number;
         saved = loaded;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder "in" beside a folder "out", each with a file.
+/// A folder "in" next to a folder "out", each with a file.
 class BeneathTest : public ::testing::Test {
  protected:
   BeneathTest() {

@@ -174,8 +174,8 @@ TEST(Checkpoint, says_what_is_missing_or_damaged) {
   EXPECT_THROW(load_checkpoint(folder.path(), CheckpointAge::Previous, 8), IoError);
 }
 
-/// One checkpoint as earlier versions kept it: named, without a digest, by a common index, whose
-/// text is returned.
+/// One checkpoint in the format of earlier versions: named, without a digest, by a common index.
+/// Returns the text of the index.
 std::string save_as_earlier_versions(const std::filesystem::path& folder, std::int64_t step) {
   save_checkpoint(folder, tensors_of(step), {.step = step});
   const auto metadata = folder / "checkpoint-000001.json";
@@ -307,7 +307,7 @@ void save_until_killed(const std::filesystem::path& folder, std::int64_t step, i
   }
 }
 
-/// Kills `save` at a random moment after its first acknowledgement; the last step that it
+/// Kills `save` at a random moment after its first acknowledgement. Returns the last step that it
 /// acknowledged. 0: none.
 std::int64_t last_before_kill(const std::function<void(int)>& save, RandomStream& random) {
   int channel[2];
@@ -373,7 +373,7 @@ TEST(Checkpoint, kills_at_random_moments_lose_nothing_acknowledged) {
   EXPECT_GT(kills_during_a_save, 0) << "no kill fell into a save: the test proves nothing";
 }
 
-/// The control: a writer that replaces nothing, but writes over what is there.
+/// The control: a writer that replaces nothing, but overwrites the existing file.
 void write_in_place_until_killed(const std::filesystem::path& path, int acknowledge) {
   for (std::int64_t step = 1;; ++step) {
     const auto scratch = path.parent_path() / "scratch";

@@ -46,7 +46,7 @@ std::string compressed(const std::string& raw) {
 
 const std::string kEnd = chunk("IEND", "");
 
-/// A PNG of one row; `row` comes without its filter byte.
+/// A PNG of one row. `row` comes without its filter byte.
 std::string one_row(std::uint32_t width, char depth, char color, const std::string& row,
                     const std::string& extra = "") {
   return kSignature + header(width, 1, depth, color) + extra +

@@ -1,4 +1,4 @@
-// JPEG files, written by libjpeg itself, for tests of what reads them.
+// JPEG files, written by libjpeg itself, for tests of readers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// Needs what <cstddef> and <cstdio> declare.
+// Needs the declarations of <cstddef> and <cstdio>.
 #include <jpeglib.h>
 
 namespace triptych::test {

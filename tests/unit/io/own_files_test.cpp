@@ -146,7 +146,7 @@ TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
   EXPECT_TRUE(std::filesystem::exists(folder / "ab"));
 }
 
-/// A victim beside the folder "in", which holds the same text and lists it under hostile names.
+/// A victim next to the folder "in", which holds the same text and lists it under hostile names.
 class HostileList : public ::testing::Test {
  protected:
   HostileList() {

@@ -172,7 +172,7 @@ TEST_F(PictureTest, alpha_is_not_read) {
 }
 
 TEST_F(PictureTest, lossy_and_subsampled_colours_are_read_as_rgb) {
-  // libtiff writes YCbCr from RGB only when it is told to; flat colours survive any subsampling.
+  // libtiff writes YCbCr from RGB only on request. Flat colours survive any subsampling.
   auto* tiff = TIFFOpen((folder / "y.tif").c_str(), "w");
   for (const auto& [tag, value] :
        std::vector<std::pair<std::uint32_t, int>>{{TIFFTAG_IMAGEWIDTH, 16},

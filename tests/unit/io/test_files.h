@@ -34,7 +34,7 @@ inline std::string get_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs `body` in a child process that ends without unwinding; its exit status is 0 when it
+/// Runs `body` in a child process that ends without unwinding. Its exit status is 0 when it
 /// returned.
 inline pid_t in_child(const std::function<void()>& body) {
   const auto child = ::fork();
@@ -57,7 +57,7 @@ inline std::ptrdiff_t files_in(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
 }
 
-/// `name` inside TRIPTYCH_TEST_DATA, or inside ../shared/data beside the sources; empty when it is
+/// `name` inside TRIPTYCH_TEST_DATA, or inside ../shared/data next to the sources. Empty when it is
 /// not there.
 inline std::filesystem::path test_data(const std::string& source_folder, const std::string& name) {
   const char* chosen = std::getenv("TRIPTYCH_TEST_DATA");

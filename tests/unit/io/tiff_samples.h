@@ -1,4 +1,4 @@
-// TIFF files of every layout, written by libtiff itself, for tests of what reads them.
+// TIFF files of every layout, written by libtiff itself, for tests of readers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ struct TiffLayout {
   int compression = COMPRESSION_NONE;
   bool separate = false;
   bool tiled = false;
-  std::uint32_t rows = 5;  ///< of a strip; of a tile 16 x 16
+  std::uint32_t rows = 5;  ///< of a strip, or a tile of 16 x 16
   int extra = EXTRASAMPLE_UNSPECIFIED;
   std::string description = {};
   bool thumbnail = false;
@@ -61,7 +61,7 @@ inline void put_sample(std::vector<std::uint8_t>& row, std::size_t index, double
   }
 }
 
-/// A block from (x0, y0) on; what lies outside the picture is 0.
+/// A block from (x0, y0) on. Pixels outside the picture are 0.
 inline std::vector<std::uint8_t> tiff_block(const TiffLayout& layout, std::uint32_t x0,
                                             std::uint32_t y0, std::uint32_t width,
                                             std::uint32_t height, int plane, int page) {

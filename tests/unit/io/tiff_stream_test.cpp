@@ -1,5 +1,4 @@
-// TIFF files that are written while their rows come, and what TIFF files say of their pixels'
-// sizes.
+// TIFF files that are written while their rows arrive, and the pixel sizes in TIFF files.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/tiff_stream.h"
 

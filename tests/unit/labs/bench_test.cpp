@@ -1,4 +1,4 @@
-// The folder on which a submission is tried: what code of others left there is not trusted.
+// The folder of a submission's trial: files that its code left there are not trusted.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/labs/bench.h"
 

@@ -1,4 +1,4 @@
-// Whatever fails while a submission is graded becomes missing points with a reason; only a machine
+// Any failure while a submission is graded becomes missing points with a reason. Only a machine
 // that cannot grade is an error.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>

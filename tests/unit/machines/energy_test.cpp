@@ -1,4 +1,4 @@
-// The energy table and what is made of it.
+// The energy table and results computed from it.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/machines/energy.h"
 

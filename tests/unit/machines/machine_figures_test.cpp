@@ -64,7 +64,7 @@ TEST(PublishedMachines, state_the_source_of_every_figure_and_measured_none) {
 }
 
 TEST(PublishedMachines, have_peaks_that_are_units_times_lanes_times_clock) {
-  // Every peak of those whose clock is published; the loader checks the product.
+  // Every peak of machines with a published clock. The loader checks the product.
   for (const char* name :
        {"i9-9900k", "rtx2070super", "a100", "h100", "h200", "tpu-v1", "tpu-v2", "tpu-v4"}) {
     for (const auto& [format, peak] : find_figures(name).peaks) {
@@ -136,10 +136,10 @@ TEST(MachineFigures, are_found_by_name_or_path) {
   std::filesystem::remove(path);
 }
 
-/// A change to a good file, and what the message must say of it.
+/// A change to a good file, and the required message about it.
 struct Damage {
   const char* pointer;
-  Json value;  ///< discarded: the member is taken away
+  Json value;  ///< discarded: the member is removed
   const char* message;
 };
 

@@ -1,4 +1,4 @@
-// The programs of copies and triads: legal, and what they move is what the machine counts.
+// The programs of copies and triads: legal, with the traffic that the machine counts.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/array_bandwidth.h"
 

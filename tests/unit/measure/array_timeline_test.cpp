@@ -1,4 +1,4 @@
-// The timeline of an array: no slice is lost in Perfetto, and nothing runs before what it reads.
+// The timeline of an array: no slice is lost in Perfetto, and nothing runs before its operands.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/array_timeline.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using page::Json;
 
-/// A training step of a tiny U-Net, half of whose nodes the host runs.
+/// A training step of a tiny U-Net, with half of the nodes on the host.
 class ArrayTimeline : public testing::Test {
  protected:
   ArrayTimeline() {

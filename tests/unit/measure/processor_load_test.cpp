@@ -12,7 +12,7 @@ namespace {
 constexpr auto* kBefore = "cpu  100 0 50 1000 10 0 0 0 0 0";
 
 TEST(ProcessorLoad, what_is_neither_idle_nor_ours_is_others) {
-  // 4 s: 1 s idle and waiting, 3 s busy, of which 2 s are ours.
+  // 4 s: 1 s idle and waiting, 3 s busy, 2 s of them ours.
   const auto shares = shares_between(kBefore, "cpu  300 20 100 1090 20 0 10 20 0 0", 2, 100);
   ASSERT_TRUE(shares);
   EXPECT_DOUBLE_EQ(shares->idle, 0.25);

@@ -1,5 +1,5 @@
 // Memory that ends at any moment: each allocation of a load, an import, a plan and a step is made
-// to fail in turn. What was asked for ends with an exception, and the next try works. In an
+// to fail in turn. A failed request ends with an exception, and the next try works. In an
 // executable of its own, as it replaces operator new.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 
 namespace {
 
-/// Allocations of this thread that still succeed; below 0: all do.
+/// Allocations of this thread that still succeed. Below 0: all do.
 thread_local std::int64_t allowed = -1;
 
 bool refused() {
@@ -67,7 +67,7 @@ void* aligned(std::size_t size, std::align_val_t alignment) {
   std::free(memory);
 }
 
-/// protobuf loses what it has parsed when an allocation fails: docs/decisions/0068.
+/// protobuf loses its parsed content when an allocation fails: docs/decisions/0068.
 extern "C" const char* __lsan_default_suppressions() { return "leak:google::protobuf::"; }
 
 namespace triptych {
@@ -76,16 +76,16 @@ namespace {
 constexpr std::int64_t kMostPoints = 20000;
 
 /// Runs `work` with its n-th allocation failing, for every n up to the first with which it
-/// succeeds, which is returned; `step` leaves some out.
+/// succeeds, which is returned. `step` leaves some out.
 std::int64_t fail_each(const std::function<void()>& work, std::int64_t step = 1) {
-  work();  // what is kept for good is there
+  work();  // permanent data exist
   for (std::int64_t n = 0; n < kMostPoints; n += step) {
     allowed = n;
     bool succeeded = false;
     try {
       work();
       succeeded = allowed > 0;
-    } catch (const std::exception&) {  // of the allocation, or what was made of it
+    } catch (const std::exception&) {  // of the allocation, or of a copy
     }
     allowed = -1;
     if (succeeded) return n;
@@ -122,13 +122,13 @@ TEST(AllocationFailure, of_a_checkpoint_leaves_the_one_before) {
         std::_Exit(1);  // std::terminate prints why
       allowed = n;
       save(step + 1);
-      if (allowed == 0) throw std::bad_alloc();  // of what this test does with its own copy
+      if (allowed == 0) throw std::bad_alloc();  // of this test's own copy
     }));
     const auto after = load_checkpoint(folder / "c").info.step;
     EXPECT_TRUE(after == step || after == step + 1) << after;
     if (status == 0) break;
     ++refused;
-    save(step = after + 1);  // which removes what the try has left
+    save(step = after + 1);  // which removes the remains of the try
     EXPECT_EQ(test::files_in(folder / "c"), 4);
   }
   EXPECT_GT(refused, 15);
@@ -165,7 +165,7 @@ TEST(AllocationFailure, of_an_import_a_plan_and_a_run_is_an_exception) {
   EXPECT_GT(fail_each(run, 3), 50);
 }
 
-/// A step itself needs no memory: it goes on where there is none.
+/// A step itself needs no memory: it continues without any.
 TEST(AllocationFailure, of_a_training_step_is_an_exception_before_it_begins) {
   const auto device = open_device("cpu", {.threads = 1});
   const auto prepare = [&](StateStore& states) {

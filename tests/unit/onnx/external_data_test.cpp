@@ -38,7 +38,7 @@ void add_external(test::Sample& sample, const char* name,
   }
 }
 
-/// A hub's cache with one repository, whose model and data are links to blobs.
+/// A hub's cache with one repository, with its model and data as links to blobs.
 struct Cache {
   Cache() {
     fs::create_directories(repository / "blobs");
@@ -218,7 +218,7 @@ TEST(ExternalData, a_model_that_is_a_link_has_its_data_beside_the_link) {
   EXPECT_NO_THROW(load_model(folder / "link.onnx"));
 }
 
-/// Loads a model whose tensor has these checksums.
+/// Loads a model with a tensor that has these checksums.
 void load_with(const std::vector<std::string>& checksums, const std::string& data) {
   const test::TemporaryFolder folder;
   test::put_file(folder / "w", data);

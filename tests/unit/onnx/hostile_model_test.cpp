@@ -1,5 +1,5 @@
-// Hostile ONNX files by class: sizes, bytes, paths, graphs, operators; then random damage. Whatever
-// a file holds, it is loaded or refused with an Error: no crash, no read outside its folder.
+// Hostile ONNX files by class: sizes, bytes, paths, graphs, operators. Then random damage. Any file
+// is loaded or refused with an Error: no crash, no read outside its folder.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -213,7 +213,7 @@ TEST(HostileOnnx, operators) {
        numbers("too few ends", "ends", {})});
 }
 
-/// Each value twice as large as the one before.
+/// Each value has 2 times the size of the one before.
 TEST(HostileOnnx, growth_is_bounded) {
   Sample sample;
   sample.input("v0", {1024});
@@ -343,7 +343,7 @@ TEST(HostileOnnx, parts_are_counted_before_they_are_parsed) {
   EXPECT_THROW(load_model(path, {.parts = 500}), IoError);
 }
 
-/// Loads and imports a damaged file; an Error is what may happen.
+/// Loads and imports a damaged file. An Error is permitted.
 void load_damaged(const std::filesystem::path& path, const std::string& bytes) {
   test::put_file(path, bytes);
   const test::MemoryLimit limit(kMemory);

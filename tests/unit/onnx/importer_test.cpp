@@ -158,7 +158,7 @@ TEST(OnnxImporter, the_reference_lists_every_operator) {
   }
 }
 
-/// The first of equal maxima, of a window of 2 with a pad before; places count in the whole input.
+/// The first of equal maxima, of a window of 2 with a pad before. Places count in the whole input.
 TEST(OnnxImporter, places_of_maxima) {
   Sample sample;
   sample.input("x", {1, 2, 1, 3}).node("MaxPool", {"x"}, {"m", "y"}).output("y", test::kInt64);
@@ -167,7 +167,7 @@ TEST(OnnxImporter, places_of_maxima) {
               ElementsAre(0, 0, 1, 3, 3, 5));
 }
 
-/// Logarithms of shares 1 and 3; the weights are 2 and 1, the last target does not count.
+/// Logarithms of shares 1 and 3. The weights are 2 and 1, the last target does not count.
 TEST(OnnxImporter, weighted_loss_with_a_class_that_does_not_count) {
   Sample sample;
   sample.input("x", {3, 2}).node("NegativeLogLikelihoodLoss", {"x", "t", "w"}, {"y"}).output("y");

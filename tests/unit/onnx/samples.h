@@ -118,7 +118,7 @@ inline Sample dense_sample() {
   return sample;
 }
 
-/// A convolution with a window, a pooling and a normalisation: what most checks of sizes see.
+/// A convolution with a window, a pooling and a normalisation, which most checks of sizes see.
 inline Sample image_sample() {
   Sample sample;
   sample.input("x", {1, 2, 8, 8}).node("Conv", {"x", "w"}, {"h"});

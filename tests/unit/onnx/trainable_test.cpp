@@ -27,7 +27,7 @@ TrainableModel trainable(const Sample& sample, const std::vector<std::string>& f
   return make_trainable(loaded(sample), frozen);
 }
 
-/// Normalises its input, convolves, normalises the batch and scales; one node each.
+/// Normalises its input, convolves, normalises the batch and scales, with one node each.
 Sample network() {
   Sample sample(15);
   sample.input("x", {-1, 1, 4, 4}).node("Sub", {"x", "center"}, {"a"});
@@ -243,7 +243,7 @@ TEST(Trainable, nothing_to_learn_and_float16_are_refused) {
   EXPECT_THROW(trainable(half), UnsupportedError);
 }
 
-/// A run folder keeps what was made, and makes it again.
+/// A run folder stores the network, and builds it again.
 TEST(Trainable, what_is_written_becomes_the_same_again) {
   auto sample = network();
   add_constant(sample, "c", {3, 4});

@@ -1,4 +1,4 @@
-// Charts: what is drawn, where, and what cannot be.
+// Charts: their content, its place, and refusals.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/page/chart.h"
 

@@ -1,4 +1,5 @@
-// Pages: what they say of a report, whole, broken or hostile. tests/report opens them in a browser.
+// Pages: their statements about a report, whole, broken or hostile. tests/report opens them in a
+// browser.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 

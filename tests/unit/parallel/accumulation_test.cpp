@@ -31,7 +31,7 @@ void expect_same(const Outcome& a, const Outcome& b, bool statistics) {
   }
 }
 
-/// A model whose images do not see each other, as batch normalisation lets them.
+/// A model with independent images, unlike one with batch normalisation.
 TrainingStep independent_images() {
   auto model = model_preset("mlp");
   model.base = 8;

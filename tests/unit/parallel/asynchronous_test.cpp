@@ -1,4 +1,4 @@
-// The server and its workers on numbers instead of models; runs of models are in tests/cli.
+// The server and its workers on numbers instead of models. Runs of models are in tests/cli.
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/strategies/asynchronous.h"
 

@@ -29,7 +29,7 @@ using testing::HasSubstr;
 constexpr Seconds kPatience(0.5);
 constexpr CommunicatorOptions kShort = {.timeout = Seconds(1)};
 
-/// Contribution of a rank: small integers, whose sums every dtype holds, or, for the order of
+/// Contribution of a rank: small integers with exact sums in every dtype, or, for the order of
 /// additions, numbers that round.
 template <class T>
 std::vector<T> contribution(int rank, std::int64_t elements, bool whole) {

@@ -40,7 +40,7 @@ TrainingGraph training_graph(std::int64_t batch) {
   return build_training_graph(small_model(), {.batch = batch, .seed = 3});
 }
 
-/// Trains a few steps with that many ranks, which must agree; returns the losses.
+/// Trains a few steps with that many ranks, which must agree. Returns the losses.
 std::vector<float> train(int ranks, const std::string& order) {
   const auto outcomes = train_ranks("dp", ranks, order);
   for (const auto& outcome : outcomes) {
@@ -108,7 +108,7 @@ TEST(DataParallel, says_what_it_will_send) {
     parameters += graph.spec(graph.find(name)).shape.elements();
   const auto cost = communication_cost(graph, 2);
   EXPECT_EQ(cost.collectives, 2);
-  // Half of it twice, or one element more where the halves are unequal.
+  // Half of it for 2 ranks, or one element more where the halves are unequal.
   EXPECT_NEAR(static_cast<double>(cost.bytes_sent), static_cast<double>(4 * (parameters + 1)), 8);
 }
 

@@ -21,7 +21,7 @@ namespace triptych::parallel {
 inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
-/// Deed of the culprit; Drop: a message of it vanishes.
+/// Action of the culprit. Drop: a message of it vanishes.
 enum class Injection {
   Throw,
   Leave,
@@ -44,7 +44,7 @@ struct Scene {
   Algorithm algorithm;
   std::int64_t elements;
   int victim;  ///< of Drop: who does not get the message
-  /// Counted down by every other rank's end, for which Stall waits; null: it lasts for kStall.
+  /// Counted down by every other rank's end, for which Stall waits. Null: it lasts for kStall.
   std::latch* noticed = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // A second simulation of messages that share links at max-min fair rates, for tests of price(): as
 // plain as it can be, with nothing of the first but the schedules and the links. Every rate is
-// computed anew at every event.
+// computed again at every event.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -67,7 +67,7 @@ class FluidReference {
     return schedules_[static_cast<std::size_t>(r)].steps[at_[static_cast<std::size_t>(r)]];
   }
 
-  /// The first message from one rank to the other that was not taken yet; -1: none was sent.
+  /// The first message from one rank to the other that was not taken yet. -1: none was sent.
   int first_between(int from, int to) const {
     for (std::size_t i = 0; i < messages_.size(); ++i)
       if (messages_[i].from == from && messages_[i].to == to && !messages_[i].taken)

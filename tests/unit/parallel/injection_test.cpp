@@ -1,4 +1,4 @@
-// Ranks that misbehave at random points: whatever they do, all others learn the same cause, soon.
+// Ranks that misbehave at random points: all others always learn the same cause, soon.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

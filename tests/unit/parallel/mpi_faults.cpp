@@ -1,4 +1,4 @@
-// One rank of the scenes in which a process misbehaves; mpi_faults_test.py starts and judges it.
+// One rank of the scenes with a misbehaving process. mpi_faults_test.py starts and checks it.
 //   mpi_faults SEED...             each in a group of its own
 //   mpi_faults kill|exit|stop|busy|busy-stop SEED
 //   mpi_faults absent              rank 1 stops before it joins

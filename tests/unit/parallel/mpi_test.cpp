@@ -23,7 +23,7 @@ std::vector<std::byte> contribution(const CollectiveCall& call, int rank) {
   std::mt19937 random(static_cast<unsigned>(rank) + 1);
   std::vector<std::byte> bytes;
   visit_dtype(call.dtype, [&]<class T>(T) {
-    // Sums of integers are exact in any order; those of floats round, and so show it.
+    // Sums of integers are exact in any order. Those of floats round, and so show it.
     const auto draw = [&] {
       const auto bits = random();
       return std::is_integral_v<T> ? static_cast<float>(bits % 8)
@@ -38,7 +38,7 @@ std::vector<std::byte> contribution(const CollectiveCall& call, int rank) {
   return bytes;
 }
 
-/// Result of each of this many threads; this process's rank is asked for.
+/// Result of each of this many threads. This process's rank is requested.
 std::vector<std::byte> on_threads(const CollectiveCall& call) {
   std::vector<std::byte> own;
   run_ranks(session->world_size(), {kTimeout}, [&](Communicator& communicator) {

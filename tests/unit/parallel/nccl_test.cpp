@@ -46,7 +46,7 @@ void on_gpus(int ranks, const Body& body) {
   EXPECT_EQ(fake_gpu::aborted_communicators(), ranks);
 }
 
-/// The sums of all ranks, by rank; they must be equal.
+/// The sums of all ranks, by rank. They must be equal.
 std::vector<float> sum_of(int ranks, std::size_t count, Algorithm algorithm, bool gpus) {
   std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
   const Body body = [&](Communicator& communicator) {
@@ -145,7 +145,7 @@ TEST(Nccl, strategies_train_to_the_bits_of_threads) {
   }
 }
 
-/// Errors of the ranks; nothing for one that ended by itself.
+/// Errors of the ranks. Nothing for one that ended by itself.
 struct Ends {
   std::vector<std::optional<Fault>> faults;
   Seconds took;

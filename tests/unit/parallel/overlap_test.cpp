@@ -1,4 +1,4 @@
-// Collectives beside the computation: the same bits, and clocks that run beside one another.
+// Collectives that overlap the computation: the same bits, and concurrent clocks.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

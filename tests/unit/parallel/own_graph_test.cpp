@@ -1,4 +1,4 @@
-// A graph that is no preset of ours is trained by every strategy, whatever its names are.
+// A graph that is no preset of ours is trained by every strategy, with any names.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Builder {
   }
 };
 
-/// A regression with a convolution, a normalisation and two linear layers; nothing is called as our
+/// A regression with a convolution, a normalisation and two linear layers. Nothing is called as our
 /// models call it.
 TrainingGraph regression(std::int64_t batch) {
   Builder own;

@@ -115,7 +115,7 @@ std::vector<std::string> topologies(int ranks) {
   return names;
 }
 
-/// A simulation that was written apart computes every rate anew at every event.
+/// A separately written simulation computes every rate again at every event.
 TEST(Price, is_that_of_an_independent_simulation_of_fair_flows) {
   for (const int ranks : {2, 3, 4, 6, 8, 12, 16}) {
     for (const auto& topology : topologies(ranks)) {
@@ -161,7 +161,7 @@ TEST(Price, is_the_closed_form_where_nothing_is_in_the_way) {
   }
 }
 
-/// No link can carry more than its bandwidth; with fair shares the fullest one seldom rests.
+/// No link can carry more than its bandwidth. With fair shares the fullest one seldom rests.
 TEST(Price, of_an_exchange_of_all_with_all_is_near_the_load_of_the_fullest_link) {
   for (const auto& [topology, ranks] :
        {std::pair{"switch", 8}, {"torus:4x4", 16}, {"torus:8x8", 64}, {"ring", 64}}) {
@@ -220,7 +220,7 @@ TEST(Price, what_nobody_waits_for_is_hidden_behind_computation) {
   const auto run = [&](double meanwhile) {
     const std::vector<Delay> delays = {
         {.before = 0, .seconds = 1, .after = 0},
-        {.before = steps, .seconds = meanwhile, .after = 0},  // beside the exchange
+        {.before = steps, .seconds = meanwhile, .after = 0},  // during the exchange
         {.before = steps, .seconds = 0.5, .after = steps}};   // behind it
     return price(schedules, 4, net, 0, std::vector(2, delays));
   };

@@ -46,7 +46,7 @@ TEST(RankCollectives, a_simulated_clock_runs_with_the_rank_s_work_alone) {
   }
 }
 
-/// Notes what it is told, and by which thread.
+/// Notes its calls and their threads.
 struct Notes : CollectiveObserver {
   void computation_ends() override { told += "ends "; }
   void computation_begins() override { told += "begins "; }

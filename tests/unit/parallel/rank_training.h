@@ -74,7 +74,7 @@ struct Outcome {
   std::size_t message_bytes = 0;         ///< that nodes between two ranks keep for their messages
 };
 
-/// Settings of a run beside its strategy.
+/// Settings of a run without its strategy.
 struct RunOptions {
   std::string_view mesh = {};
   int shards = 0;

@@ -22,7 +22,7 @@ std::vector<Schedule> all_ranks(Collective collective, Algorithm algorithm, Coll
   return schedules;
 }
 
-/// Sums of ranks [begin, end) as a balanced tree; those beyond `paired` belong to one within.
+/// Sums of ranks [begin, end) as a balanced tree. Those beyond `paired` belong to one within.
 TermId balanced(int begin, int end, int paired, int world_size, Terms& terms) {
   if (end - begin == 1) {
     const TermId own = terms.contribution(begin);
@@ -33,7 +33,7 @@ TermId balanced(int begin, int end, int paired, int world_size, Terms& terms) {
                    balanced(middle, end, paired, world_size, terms));
 }
 
-/// Halves of powers of two: (0+1)+(2+3), and what is beyond joins as the tree grows.
+/// Halves of powers of two: (0+1)+(2+3). The rest joins as the tree grows.
 TermId binomial(int begin, int end, Terms& terms) {
   if (end - begin == 1) return terms.contribution(begin);
   const int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(end - begin)) / 2);

@@ -86,15 +86,15 @@ Parameters parameters_of(int ranks) {
     double bytes = 0;
     for (const auto output : node.outputs)
       bytes += static_cast<double>(own.graph.spec(output).bytes());
-    parameters.all += bytes / 2;  // each is gathered twice
+    parameters.all += bytes / 2;  // each is gathered 2 times
     parameters.bucket = std::max(parameters.bucket, bytes);
   }
   return parameters;
 }
 
 TEST(Sharded, memory_falls_as_the_formula_says) {
-  // 12 bytes of 16 per parameter stay, 4 are gradients; of a bucket there are the parameters or
-  // gradients, and the message.
+  // 12 bytes of 16 per parameter stay, 4 are gradients. A bucket has the parameters or gradients,
+  // and the message.
   const auto formula = [](int n) {
     const auto [all, bucket] = parameters_of(n);
     return 4 * all / n + 2 * bucket;

@@ -39,7 +39,7 @@ ValueId maps(Graph& graph, std::int64_t batch, std::int64_t classes) {
                         {active, parameter(graph, "second", Shape{classes, 4, 1, 1})});
 }
 
-/// A step whose loss is one of the product's.
+/// A step with a loss of the product.
 TrainingStep with_loss(LossKind kind, std::int64_t classes, bool weighted) {
   return [=](std::int64_t batch) {
     Graph graph;
@@ -52,7 +52,7 @@ TrainingStep with_loss(LossKind kind, std::int64_t classes, bool weighted) {
 
 using Loss = std::function<ValueId(Graph&, ValueId, std::int64_t)>;
 
-/// A step whose loss is a formula of [batch, 3], which a product and an activation make.
+/// A step with a loss formula of [batch, 3], the result of a product and an activation.
 TrainingStep with_formula(const Loss& loss) {
   return [=](std::int64_t batch) {
     Graph graph;

@@ -48,7 +48,7 @@ std::vector<RankPlan> plans_of(const std::vector<Graph>& graphs, double node_s =
     std::size_t collectives = 0;
     for (const auto& node : graph.nodes()) {
       if (node.op->collective()) ++collectives;
-      // Nothing but the optimiser, at the end, needs what collectives bring.
+      // Only the optimiser, at the end, needs the results of collectives.
       const bool last = op_cast<AdamUpdate>(*node.op) != nullptr;
       plan.steps.push_back({node.id, node_s, last ? collectives : 0});
     }
@@ -116,7 +116,7 @@ TEST(StepPrice, of_a_split_by_layers_is_one_stage_after_the_other) {
   const auto graphs = graphs_of("layers", 2, 4);
   const auto price =
       price_step(plans_of(graphs), {.interconnect = Interconnect::ring(2, {0, 1e15})});
-  // The first stage's optimiser may run beside the second's, and nothing else.
+  // The first stage's optimiser may overlap the second's, and nothing else.
   double optimizers = 0;
   for (const auto& graph : graphs)
     for (const auto& node : graph.nodes())

@@ -128,7 +128,7 @@ bool lie_apart(const Block& a, std::size_t a_offset, const Block& b, std::size_t
          b_offset + b.bytes <= a_offset;
 }
 
-/// The rule of arena.h in its plainest form: each block is held against all that lie already.
+/// The rule of arena.h in its plainest form: each block is compared with all placed ones.
 std::size_t plain_offset(const Block& block, const std::vector<Block>& blocks,
                          const std::vector<std::size_t>& placed,
                          const std::vector<std::size_t>& offsets) {

@@ -36,7 +36,7 @@ std::vector<float> floats(const Tensor& tensor) {
 
 class ExecutorTest : public testing::Test {
  protected:
-  /// s += relu(x); y = the new s.
+  /// s += relu(x), y = the new s.
   Graph counter() {
     Graph graph;
     const auto state = graph.add_state("s", filled({4}, 10));

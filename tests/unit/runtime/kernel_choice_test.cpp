@@ -17,7 +17,7 @@ using namespace testing_device;
 
 using Plain = ReferenceKernel<true>;
 
-/// Accepts what it cannot prepare.
+/// Accepts queries that it cannot prepare.
 struct Boastful : Plain {
   Boastful(const KernelQuery& query, Device& device) : Plain(query, device) {
     throw UnsupportedError("no engine");

@@ -18,7 +18,7 @@ using namespace testing_device;
 const std::initializer_list<std::string_view> kOps = {"Relu",   "Neg",        "Add",
                                                       "Concat", "Accumulate", "Pair"};
 
-/// Two outputs, the second of another size; may write the first over x.
+/// Two outputs, the second of another size. It may write the first over x.
 struct Pair : OpOf<Pair> {
   static constexpr std::string_view kName = "Pair";
   static constexpr std::string_view kSummary = "y = x, z = 0";
@@ -338,7 +338,7 @@ TEST_F(PlanTest, a_plan_needs_a_device) {
   EXPECT_THROW(make_plan(net.graph.clone(), {}), InvalidArgument);
 }
 
-/// Says that it keeps an output whenever it is asked, and as which input of the next kernel.
+/// Always agrees to leave an output for the next kernel, and reports as which input.
 struct KeepingKernel : ReferenceKernel<false> {
   using ReferenceKernel<false>::ReferenceKernel;
   std::string keep_output_for(Kernel&, std::size_t input) override {

@@ -56,9 +56,9 @@ class ReferenceDevice : public Device {
 
   std::size_t allocated() const { return buffers_.size(); }
 
-  std::map<int, int> submitted;  ///< per segment: how often; released ones are gone
+  std::map<int, int> submitted;  ///< per segment: how often. Released ones are gone
   std::size_t bytes_uploaded = 0;
-  bool reads_host = false;  ///< reads_host_memory(); no pointer is checked then
+  bool reads_host = false;  ///< reads_host_memory(). No pointer is checked then
   int kernels_run = 0;
 
  private:
@@ -106,7 +106,7 @@ void for_each_row(const Operand& operand, const Visit& visit) {
   }
 }
 
-/// Runs any operator by its reference; with `AnyStride`, on operands that are not dense, too.
+/// Runs any operator by its reference. With `AnyStride`, on operands that are not dense, too.
 template <bool AnyStride>
 class ReferenceKernel : public Kernel {
  public:

@@ -13,7 +13,7 @@ TEST(CollectivesReport, latencies_and_volumes_are_the_price_for_every_link) {
   for (const auto way : summing_ways()) {
     for (const int ranks : {2, 3, 4, 8}) {
       const auto price = price_of_sum(way, ranks);
-      // Below and far above what ranks that share a cache cut into pieces.
+      // Below and far above the size that ranks with a shared cache cut into pieces.
       const std::int64_t bytes = std::int64_t{3360} << (ranks == 3 ? 3 : 17);
       for (const double alpha : {1e-7, 1e-6, 5e-6, 1e-4, 1e-2}) {
         for (const double rate : {1e7, 1e9, 12.5e9, 450e9}) {

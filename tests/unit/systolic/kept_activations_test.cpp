@@ -167,7 +167,7 @@ TEST(KeptActivations, convolutions_have_the_bits_of_the_cpu) {
   for (const auto* name : {"mmu4", "mmu16", "12x12", "8x20"}) {
     expect_kept(convolutions(DType::F32, 3, {4, 4, 4}), name);
   }
-  // Several column tiles, the last one narrow; buffer rows of all channels.
+  // Several column tiles, the last one narrow, and buffer rows of all channels.
   for (const auto* name : {"mmu4", "mmu16", "12x12"}) {
     expect_kept(convolutions(DType::F32, 5, {42, 33, 20, 7}), name);
   }

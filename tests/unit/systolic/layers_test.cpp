@@ -46,7 +46,7 @@ Device& machine(const std::string& name) {
   return *device;
 }
 
-/// Parts of a convolution of any kind; sizes of one axis are [height, width].
+/// Parts of a convolution of any kind. Sizes of one axis are [height, width].
 struct Layer {
   std::int64_t batch = 1, in = 1, out = 1;
   Dims size = {5, 5};
@@ -251,7 +251,7 @@ TEST(SystolicLayers, vanishing_products_have_the_bits_of_the_cpu) {
 /// Result of a quantised convolution: its sums, or int8.
 enum class Result { Sums, Int8 };
 
-/// The layer on integers; Op is QuantizedConv or QuantizedConvTranspose.
+/// The layer on integers. Op is QuantizedConv or QuantizedConvTranspose.
 template <class Op>
 OpCase quantized(const std::string& name, const Layer& layer, Result result) {
   auto op = windowed<Op>(layer);

@@ -1,4 +1,4 @@
-// Sizes of tiles that are given are kept; what is no size is refused.
+// Requested sizes of tiles are preserved. Texts that are no sizes are refused.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -68,7 +68,7 @@ TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   EXPECT_THAT(changed_by(Contract::Bf16Exact, order), ::testing::ElementsAre("parallel.order"));
 }
 
-/// Error of each rank of a group that comes with its facts; empty: none.
+/// Error of each rank of a group that comes with its facts. Empty: none.
 std::vector<std::string> complaints(const std::vector<Facts>& facts) {
   const auto ranks = static_cast<int>(facts.size());
   parallel::ThreadGroup group(ranks, parallel::Seconds(30));

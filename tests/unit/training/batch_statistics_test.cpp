@@ -72,8 +72,7 @@ TEST_F(BatchStatisticsTest, states_stay_what_they_were) {
     EXPECT_TRUE(std::ranges::equal(state.bytes(), before.at(name).bytes())) << name;
 }
 
-// The first layer's input does not depend on how images are cut into batches; what lies deeper
-// does.
+// The first layer's input does not depend on how images are cut into batches. Deeper ones do.
 TEST_F(BatchStatisticsTest, are_those_of_all_images_however_they_are_cut) {
   const auto one = estimate(1, 8), four = estimate(4, 2);
   for (const auto* name : {"down1.bn0.running_mean", "down1.bn0.running_var"}) {

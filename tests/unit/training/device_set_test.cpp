@@ -1,4 +1,4 @@
-// A machine's clocks, and the times by which it chooses kernels.
+// A machine's clocks, and the times that choose its kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/device_set.h"
 

@@ -42,7 +42,7 @@ class Imported : public ::testing::Test {
     return run;
   }
 
-  /// The run as a file that takes what the network takes.
+  /// The run as a file with the network's own input.
   std::filesystem::path exported(const std::string& run, RunExportOptions options = {}) {
     const auto file = folder_ / (run + ".onnx");
     if (!options.opset) options.pixels = Pixels::Normalized;
@@ -182,7 +182,7 @@ TEST_F(Imported, an_export_makes_the_logits_of_its_run_from_bytes) {
   }
 }
 
-/// A file whose sizes are fixed.
+/// A file with fixed sizes.
 TEST_F(Imported, a_fixed_batch_is_taken_one_at_a_time) {
   trained(tiny_run(), "first");
   const auto path = exported("first");

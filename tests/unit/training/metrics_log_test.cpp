@@ -48,7 +48,7 @@ T take(std::string_view& bytes) {
   return value;
 }
 
-/// The events of a file, whose frames are looked at.
+/// The events of a file, with checked frames.
 std::vector<tensorboard::Event> events_of(std::string_view file) {
   std::vector<tensorboard::Event> events;
   while (!file.empty()) {

@@ -26,7 +26,7 @@ RunConfig model_of(std::int64_t classes, std::string labels) {
 
 Image decoded(const std::string& png) { return decode_png(std::as_bytes(std::span(png))); }
 
-/// Two classes beside the background, that touch.
+/// Two touching classes in addition to the background.
 Segmentation predicted() {
   Segmentation result = {.size = {2, 4}, .channels = 3, .probabilities = {}, .classes = {}};
   result.classes = {1, 1, 2, 0, 0, 0, 2, 1};

@@ -64,7 +64,7 @@ onnx::Model classifier() {
   return model;
 }
 
-/// A class of each token, whose vector is scaled by its mask.
+/// A class of each token. Its mask scales its vector.
 onnx::Model encoder() {
   onnx::Model model;
   model.opset = 17;
@@ -134,7 +134,7 @@ class RowTraining : public ::testing::Test {
     return run;
   }
 
-  /// A run that is broken off after an epoch goes on to the bits of one that is not.
+  /// A run that is interrupted after an epoch resumes to the bits of an uninterrupted one.
   void resumes(RunConfig config) {
     const auto whole = trained(machine_, config, "whole");
     config.epochs = 1;

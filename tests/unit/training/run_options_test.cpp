@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 
-/// The message of a resumed run to an option of the machine; empty: it takes it.
+/// The message of a resumed run to an option of the machine. Empty: it takes it.
 std::string answer(const std::string& name, const ExecutionConfig& asked,
                    ExecutionConfig run = {}) {
   const RunConfig usual;

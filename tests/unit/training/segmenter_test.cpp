@@ -35,7 +35,7 @@ TEST(Oriented, all_eight_differ_and_are_taken_back) {
   EXPECT_EQ(all.size(), 8U);
 }
 
-/// A model after one step, which treats no two directions alike.
+/// A model after one step, which treats no two directions equally.
 class Segmented : public ::testing::Test {
  protected:
   static SavedRun trained(std::int64_t classes) {

@@ -1,4 +1,4 @@
-// Pictures that go through a model in bands: the bits of the whole, and what cannot be done so.
+// Pictures that pass through a model in bands: the bits of the whole, and the exceptions.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/streamed_prediction.h"
 

@@ -17,7 +17,7 @@ TrainerConfig small_training() {
   return config;
 }
 
-/// Timing decides a pipeline's cut; a run that is resumed must not depend on it.
+/// Timing decides a pipeline's cut. A run that is resumed must not depend on it.
 TEST(Trainer, cuts_a_pipeline_as_it_was_cut_before) {
   ExecutionConfig options{.threads = 1};
   options.parallel.ranks = 2;

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 class Interrupted : public ::testing::Test {
  protected:
-  /// Interrupts `run` when its so manieth step is done; never when 0.
+  /// Interrupts `run` when its so manieth step is done. Never when 0.
   static End train(TrainingRun& run, std::int64_t at) {
     std::atomic<bool> interrupted = false;
     Observer observer;

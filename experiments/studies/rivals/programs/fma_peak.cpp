@@ -20,7 +20,7 @@ constexpr int kChains = 12;
 #endif
 using Vector __attribute__((vector_size(kBytes))) = float;
 
-/// Operations done; the sums go where the compiler cannot lose them.
+/// Operations done. The sums go where the compiler cannot lose them.
 double multiply_add(long rounds, Vector& out) {
   Vector sums[kChains];
   for (int i = 0; i < kChains; ++i) sums[i] = Vector{} + static_cast<float>(i);
@@ -32,7 +32,7 @@ double multiply_add(long rounds, Vector& out) {
   return 2.0 * kChains * (kBytes / sizeof(float)) * static_cast<double>(rounds);
 }
 
-/// Operations per second of one thread; it starts when all have warmed up.
+/// Operations per second of one thread. It starts when all have warmed up.
 double rate(std::atomic<int>& waiting) {
   Vector sink = {};
   for (const double start = now(); now() - start < 0.004;) multiply_add(500, sink);

@@ -3,7 +3,7 @@
 //
 // A sample is one call, and takes as long as its slowest rank. SECONDS: the samples of a size
 // together, at least 7. IN_PLACE: 1 sums within one buffer, 0 from one into another. Every result
-// is looked at, element by element, before and after the samples; exit code 1 when one is wrong.
+// is looked at, element by element, before and after the samples. Exit code 1 when one is wrong.
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
 
@@ -78,7 +78,7 @@ class AllReduce {
   int rank_ = 0, ranks_ = 1;
 };
 
-/// Prints a row on rank 0; true when every sum was right.
+/// Prints a row on rank 0. True when every sum was right.
 bool measure(std::size_t bytes, double seconds, bool in_place) {
   AllReduce sums(bytes / sizeof(float), in_place);
   const bool before = sums.check();

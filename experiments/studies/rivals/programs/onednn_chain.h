@@ -40,7 +40,7 @@ inline std::size_t count(const dnnl::memory& memory) {
 /// A tensor in the layout that the library likes best.
 inline Desc any_layout(const Dims& dims) { return {dims, kF32, Tag::any}; }
 
-/// Result of make(algorithm); by plain sums, then also in `algorithm`, where there is no other
+/// Result of make(algorithm). By plain sums, then also in `algorithm`, where there is no other
 /// kernel for the shape.
 template <class Make>
 auto made_by(Algorithm& algorithm, const Make& make) {
@@ -83,7 +83,7 @@ struct Chain {
     return made;
   }
 
-  /// x itself, or a copy of it in that layout, made anew in every run.
+  /// x itself, or a copy of it in that layout, made again in every run.
   dnnl::memory in_layout(dnnl::memory x, const Desc& desc) {
     if (x.get_desc() == desc) return x;
     dnnl::memory copy = zeros(desc);
@@ -91,7 +91,7 @@ struct Chain {
     return copy;
   }
 
-  /// One above the other, by channels; b in the layout of a.
+  /// Concatenation by channels, with b in the layout of a.
   dnnl::memory concat(const dnnl::memory& a, const dnnl::memory& b) {
     const dnnl::concat::primitive_desc both(1, {a.get_desc(), b.get_desc()}, cpu);
     dnnl::memory y = zeros(both.dst_desc());

@@ -1,7 +1,7 @@
 // U-Net's training step as a oneDNN chain: forward, binary cross-entropy, backward, SGD with
-// momentum. Batch normalisation and ReLU are fused both ways; layouts of the library's choice.
+// momentum. Batch normalisation and ReLU are fused both ways, with layouts of the library's choice.
 //
-// Each layer adds its forward primitives, and returns beside its output a function that adds the
+// Each layer adds its forward primitives and returns its output with a function that adds the
 // backward ones: from the gradient of its output to that of its input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -73,7 +73,7 @@ struct Training : Chain {
     return weight;
   }
 
-  /// Lets the gradient be what was made, or a copy in the layout of the weight.
+  /// Sets the gradient to the result, or to a copy in the layout of the weight.
   void set_gradient(const std::shared_ptr<Parameter>& of, const memory& made) {
     of->gradient = in_layout(made, of->weight.get_desc());
   }
@@ -82,7 +82,7 @@ struct Training : Chain {
     std::int64_t in, out, size, window;
   };
 
-  /// 'same' padding; a window of 1 has a bias, one of 3 has none: the normalisation follows.
+  /// 'same' padding. A window of 1 has a bias, one of 3 has none: the normalisation follows.
   memory convolve(const memory& x, const Shape& shape, Back& back) {
     const auto& [in, out, size, window] = shape;
     const bool has_bias = window == 1;
@@ -250,7 +250,7 @@ struct Training : Chain {
     kept.push_back(whole);
     return copy;
   }
-  std::vector<memory> kept;  // of which there are views
+  std::vector<memory> kept;  // the target of views
 
   memory sum(const memory& a, const memory& b) {
     const dnnl::sum::primitive_desc both({1, 1}, {a.get_desc(), b.get_desc()}, cpu);
@@ -260,7 +260,7 @@ struct Training : Chain {
     return y;
   }
 
-  /// The target is the sign of the image, which a network can learn; returns the gradient.
+  /// The target is the sign of the image, which a network can learn. Returns the gradient.
   memory cross_entropy(const memory& logits, const memory& image) {
     const memory gradient = zeros(logits.get_desc());
     steps.emplace_back([=, this] {

@@ -1,5 +1,5 @@
-// Common part of the rival programs: times of runs after one that warms up, and one line of JSON
-// with them. Every run is waited for.
+// Common part of the baseline programs: times of runs after a warm-up, and one line of JSON with
+// them. Every run is waited for.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>

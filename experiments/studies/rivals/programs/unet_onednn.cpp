@@ -1,6 +1,6 @@
 // U-Net by oneDNN.   unet_onednn infer|train MODEL BATCH THREADS REPEATS auto|winograd
 //
-// auto: the library chooses among its convolutions; winograd: that one wherever it can.
+// auto: the library chooses among its convolutions. winograd: Winograd wherever possible.
 // SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 

@@ -52,7 +52,7 @@ cudaError_t destroy(T* pointer) {
 }
 cudaError_t allocate(void** pointer, std::size_t bytes) {
   *pointer = std::malloc(bytes);       // NOLINT(cppcoreguidelines-no-malloc)
-  std::memset(*pointer, 0xFF, bytes);  // what was there before
+  std::memset(*pointer, 0xFF, bytes);  // previous content
   return cudaSuccess;
 }
 cudaError_t deallocate(void* pointer) {

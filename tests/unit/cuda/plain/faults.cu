@@ -1,4 +1,4 @@
-// Kernels with one mistake each; the line of the mistake ends with its name.
+// Kernels with one mistake each. The line of the mistake ends with its name.
 // SPDX-License-Identifier: Apache-2.0
 #include <assert.h>
 #include <cuda_runtime.h>

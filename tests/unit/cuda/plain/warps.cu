@@ -78,7 +78,7 @@ __global__ void mixed(const Pair* x, float* y, unsigned n, bool negate) {
 
 __device__ unsigned arrived;
 
-/// Blocks add up their parts; the last one to arrive, which an atomic operation behind a fence
+/// Blocks add up their parts. The last one to arrive, which an atomic operation behind a fence
 /// tells it that it is, adds up those.
 __global__ void last_block(const float* x, float* parts, float* y) {
   __shared__ bool is_last;

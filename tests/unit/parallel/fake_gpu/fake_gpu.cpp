@@ -56,7 +56,7 @@ struct Machine {
   bool connects = true;
   std::map<std::uint64_t, std::vector<std::byte>> memory;  // by device address
   std::set<FakeStream*> streams;
-  FakeStream legacy;             ///< of calls without a stream; others do not wait for it
+  FakeStream legacy;             ///< of calls without a stream. Others do not wait for it
   std::vector<FakeComm*> comms;  // by rank
   std::set<std::pair<int, int>> cut;
 };
@@ -70,7 +70,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 thread_local int group_depth = 0;
 thread_local std::vector<std::pair<FakeStream*, Work>> group;
 
-/// Result of a call; unless it went well, cudaGetLastError returns it too.
+/// Result of a call. Unless it went well, cudaGetLastError returns it too.
 cudaError_t told(cudaError_t status) {
   if (status != cudaSuccess) last_error = status;
   return status;
@@ -80,7 +80,7 @@ bool is_device(const void* pointer) {
   return (reinterpret_cast<std::uint64_t>(pointer) & kDeviceBit) != 0;
 }
 
-/// Host address of memory that may be a GPU's; nullptr when it is a GPU's and was not allocated.
+/// Host address of memory that may be a GPU's. nullptr when it is a GPU's and was not allocated.
 std::byte* host_address(const void* pointer, std::size_t bytes) {
   if (!is_device(pointer)) return static_cast<std::byte*>(const_cast<void*>(pointer));
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
@@ -129,7 +129,7 @@ bool run_all_reduce() {
 
 void clear(const Work& work) {
   auto* to = host_address(work.data, work.bytes);
-  if (to != nullptr) std::memset(to, 0, work.bytes);  // else the memory was given back
+  if (to != nullptr) std::memset(to, 0, work.bytes);  // otherwise the memory was freed
 }
 
 bool run_head(FakeStream& stream) {
@@ -151,7 +151,7 @@ void progress() {
   }
 }
 
-/// As far as the stream comes by itself: what is asked of it next, it does at once.
+/// As far as the stream comes by itself: it executes the next request at once.
 void catch_up(FakeStream* stream) {
   while (run_head(*stream)) {
   }
@@ -223,7 +223,7 @@ cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   const std::lock_guard lock(machine().mutex);
-  std::vector<std::byte> block(bytes, std::byte{0xFF});  // what was there before
+  std::vector<std::byte> block(bytes, std::byte{0xFF});  // previous content
   const auto address = reinterpret_cast<std::uint64_t>(block.data()) | kDeviceBit;
   *pointer = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   machine().memory.emplace(address, std::move(block));

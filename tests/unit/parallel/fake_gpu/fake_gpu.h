@@ -1,6 +1,6 @@
-// GPUs and NCCL as far as parallel/comm sees them, played on the host. Streams are queues whose
-// heads alone may run, so that a wrong order blocks as it does on GPUs; addresses of device memory
-// are such that the host cannot use them; calls on a communicator that is still busy are refused.
+// GPUs and NCCL as far as parallel/comm sees them, played on the host. Streams are queues. Only
+// their heads may run, so that a wrong order blocks as it does on GPUs. The host cannot use
+// addresses of device memory. Calls on a communicator that is still busy are refused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace fake_gpu {
 
-/// Begins anew with so many GPUs, all well.
+/// Restarts with this many GPUs, all in order.
 void reset(int gpus);
 /// Messages from one to another never arrive.
 void cut_link(int from, int to);

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
-/// Pixel i of channel c is i + 1000 c; its label i % 251.
+/// Pixel i of channel c is i + 1000 c. Its label i % 251.
 Sample numbered(std::int64_t height, std::int64_t width, std::int64_t channels = 1) {
   Sample sample{"numbered", "", channels, height, width, {}, {}};
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -150,7 +150,7 @@ TEST(Augment, a_flip_that_is_off_draws_its_number_all_the_same) {
     std::ranges::sort(without);
     EXPECT_EQ(with, without) << "another crop";
   }
-  // One in four draws neither; six standard deviations.
+  // One in four draws neither. Six standard deviations.
   EXPECT_NEAR(equal, 50, 37);
 }
 
@@ -169,7 +169,7 @@ TEST(Augment, a_displacement_at_a_node_is_the_number_drawn_for_it) {
   }
 }
 
-/// Root of the mean squared difference from the undisturbed ramp, whose slope is 1 along x.
+/// Root of the mean squared difference from the undisturbed ramp with slope 1 along x.
 double mean_displacement(float sigma) {
   Sample ramp{"ramp", "", 1, 256, 256, {}, {}};
   for (int i = 0; i < 256 * 256; ++i) ramp.image.push_back(static_cast<float>(i % 256));

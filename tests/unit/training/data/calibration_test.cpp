@@ -29,7 +29,7 @@ TEST(Probabilities, are_a_sigmoid_of_one_channel_and_a_softmax_of_more) {
 
 TEST(Calibration, of_two_classes_has_the_values_of_the_formulas) {
   Calibration calibration;
-  // Confidences 0.9 (right), 0.9 (wrong), 0.8 (right); the last pixel counts nowhere.
+  // Confidences 0.9 (right), 0.9 (wrong), 0.8 (right). The last pixel counts nowhere.
   calibration.add(std::vector<float>{0.9F, 0.9F, 0.2F, 0.5F}, 1, Labels{1, 0, 0, kIgnored});
   EXPECT_EQ(calibration.pixels(), 3);
   EXPECT_NEAR(calibration.expected_error(), (std::abs(1 - 1.8) + std::abs(1 - 0.8)) / 3, 1e-6);

@@ -21,7 +21,7 @@ using ::testing::ThrowsMessage;
 
 class ClassFolders : public ::testing::Test {
  protected:
-  /// A picture whose pixels are all `value`.
+  /// A picture with `value` in all pixels.
   void put(const std::string& name, std::uint8_t value, std::int64_t width = 8,
            std::int64_t height = 8) {
     const auto path = folder_ / name;

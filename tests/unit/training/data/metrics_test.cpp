@@ -54,7 +54,7 @@ TEST(Scorer, images_that_say_nothing_of_a_class_are_left_out) {
 TEST(Scorer, classes_have_equal_weight_without_the_background) {
   Scorer scorer(3);
   scorer.add(Labels{0, 1, 1, 2}, Labels{0, 1, 1, 1});
-  // Class 1: 2 both, 1 only there; class 2: 1 only predicted.
+  // Class 1: 2 both, 1 only there. Class 2: 1 only predicted.
   EXPECT_DOUBLE_EQ(scorer.scores().mean_dice.value(), (4.0 / 5 + 0) / 2);
   EXPECT_DOUBLE_EQ(scorer.scores().pooled_iou.value(), (2.0 / 3 + 0) / 2);
   scorer.add(Labels{0, 1}, Labels{0, 1});  // says nothing of class 2

@@ -12,7 +12,7 @@
 
 namespace triptych::segmentation {
 
-/// Rows of characters, of which '#' is 1, '?' is kIgnored, a digit itself, and others 0.
+/// Rows of characters: '#' is 1, '?' is kIgnored, a digit itself, and others 0.
 inline std::vector<std::uint8_t> drawn(std::string_view rows) {
   std::vector<std::uint8_t> pixels;
   for (const char c : rows) {

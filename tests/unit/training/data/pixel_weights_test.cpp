@@ -53,7 +53,7 @@ TEST(PixelWeights, balanced_give_each_class_the_same_share) {
   EXPECT_THAT(weights_of(row({1, 1}), {.classes = "balanced"}), Each(1)) << "a class is absent";
 }
 
-// Objects at 1 and 4, and one far away: what lies between the first two gains by the formula.
+// Objects at 1 and 4, and one far away: the gap between the first two gains by the formula.
 TEST(PixelWeights, background_between_two_objects_gains) {
   const WeightOptions options = {.classes = {}, .border = 10, .border_sigma = 2};
   std::vector<std::uint8_t> labels(40);

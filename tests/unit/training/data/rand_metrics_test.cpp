@@ -20,7 +20,7 @@ TEST(RegionScores, equal_regions_score_one_whatever_their_numbers) {
 }
 
 TEST(RegionScores, a_merge_and_a_split_have_the_scores_of_the_formulas) {
-  // p = 1/2, 1/2; s = 1; t = 1/2, 1/2.
+  // p = 1/2, 1/2, s = 1, t = 1/2, 1/2.
   const auto merged = region_scores(Regions{1, 1, 1, 1}, Regions{1, 1, 2, 2});
   EXPECT_DOUBLE_EQ(merged->rand_split, 1);
   EXPECT_DOUBLE_EQ(merged->rand_merge, 0.5);
@@ -32,7 +32,7 @@ TEST(RegionScores, a_merge_and_a_split_have_the_scores_of_the_formulas) {
   EXPECT_DOUBLE_EQ(split->rand_split, 0.5);
   EXPECT_DOUBLE_EQ(split->rand_merge, 1);
   EXPECT_DOUBLE_EQ(split->info_merge, 1);
-  // Shares 1/2, 1/4, 1/4 of pairs; s = 1/2, 1/2; t = 3/4, 1/4. H(S) = log 2, H(S, T) = 1.5 log 2.
+  // Shares 1/2, 1/4, 1/4 of pairs, s = 1/2, 1/2, t = 3/4, 1/4. H(S) = log 2, H(S, T) = 1.5 log 2.
   const auto mixed = region_scores(Regions{1, 1, 2, 2}, Regions{1, 1, 1, 2});
   EXPECT_DOUBLE_EQ(mixed->rand, 0.375 / (0.25 + 0.3125));
   const auto h_t = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));

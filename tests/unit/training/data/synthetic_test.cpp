@@ -22,7 +22,7 @@ TEST(Synthetic, a_picture_is_a_function_of_seed_and_index) {
   EXPECT_NE(first.image.samples, make_membranes({.size = {64, 80}, .seed = 6}, 2).image.samples);
 }
 
-/// Labels of two classes are what a network with two outputs is trained on: i64, not f32.
+/// Labels of two classes train a network with two outputs: i64, not f32.
 TEST(Synthetic, has_the_classes_that_it_is_asked_for) {
   for (const std::int64_t classes : {1, 2}) {
     const auto dataset = synthetic_dataset({.size = {32, 32}, .classes = classes}, 1);
@@ -36,7 +36,7 @@ TEST(Synthetic, has_the_classes_that_it_is_asked_for) {
 }
 
 TEST(Synthetic, looks_like_the_real_tissue_in_numbers) {
-  // The real sections: 22 % membrane, mean 126, deviation 44; membranes are the darker class.
+  // The real sections: 22 % membrane, mean 126, deviation 44. Membranes are the darker class.
   const auto dataset = synthetic_dataset({.size = {256, 256}, .seed = 1}, 4);
   double membrane = 0, dark = 0, bright = 0;
   for (const auto& sample : dataset.samples) {

@@ -64,7 +64,7 @@ TEST(CoverAxis, refuses_margins_that_leave_less_than_a_step) {
   EXPECT_THROW(cover_axis(0, 16, 1, 1), InvalidArgument);
 }
 
-/// A thin picture's tile has a short side, which margins of the long one could not be taken from.
+/// A thin picture's tile has a short side, too short for the margins of the long one.
 TEST(CoverAxis, a_side_that_fits_is_one_tile_whatever_the_margin) {
   for (const std::int64_t size : {1, 100, 104}) {
     const auto spans = cover_axis(size, 104, 64, 8);
