@@ -90,7 +90,7 @@ std::map<std::string, std::string> read_folder(const std::string& folder) {
   if (files.empty())
     throw std::invalid_argument(
         fmt::format("[rtl] no module (mmu_*.sv) lies in \"{}\"; copies of ours to start from: "
-                    "triptych machine rtl {} mmu_pe",
+                    "triptych machine rtl mmu_pe --out {}",
                     folder, folder));
   return files;
 }
