@@ -39,6 +39,7 @@ OUTPUTS = {
     ("kernel build", "--out"): (KERNEL[:1], "out/a.so", ["a.so"]),
     ("kernel run", "--out"): (KERNEL, "out/y.npy", ["y.npy"]),
     ("lab check", "--results"): (["1", "lab"], "out/a.json", ["a.json"]),
+    ("machine rtl", "--out"): (["mmu_pe"], "out", ["mmu_pe.sv"]),
     ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
                               ["images/00001.png", "masks/00000.png"]),
     ("compare", "--out"): (COMPARE, "out/page.html", ["page.html", "page.json"]),
@@ -200,7 +201,7 @@ class Outputs(ProgramTest):
         (self.folder / "a.dot").write_text(FOREIGN)
         self.assertIn('replaces "a.dot"', self.succeed("explain", *TINY, "--dot", "a.dot", "--overwrite").stderr)
         self.expect_error(2, "train", *TINY, "--steps", "1", "--out", "run", "--overwrite", says="run")
-        self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="own input")
+        self.expect_error(2, *apply[:4], "--out", "data/images", "--overwrite", says="own input")
 
     def test_a_run_that_goes_on_replaces_what_it_is_told_to(self):
         for name in ("report.html", "loss.svg", "metrics.csv"):

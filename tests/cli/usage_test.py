@@ -77,7 +77,7 @@ class WrongUsage(ProgramTest):
                                ("run a.onnx --input x.npy --output-dir o", "--out"),
                                ("export r --onnx a.onnx", "--out FILE.onnx"),
                                ("export r --safetensors a.safetensors", "--out FILE.safetensors"),
-                               ("train --parallel zero1", "--strategy"), ("compare --parallel=dp", "--strategy"),
+                               ("train --parallel zero1", "--strategy"), ("trace --parallel=dp", "--strategy"),
                                ("lab start 1 mine", "--out mine")]:
             with self.subTest(words):
                 self.expect_error(2, *words.split(), says=f'did you mean "{present}"?')

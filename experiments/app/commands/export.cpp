@@ -53,7 +53,6 @@ void write_weights(const ExportOptions& options, const training::SavedRun& run) 
 }
 
 void export_run(const ExportOptions& options, const Context& context) {
-  require_own_file(options.out);
   const auto run = load_noted_run(options.run, options.previous);
   const bool arrays = training::is_on_arrays(run);
   if (arrays && options.names_pixels)
@@ -104,6 +103,7 @@ void add_export_command(Command& app, Context& context) {
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
+    require_own_file(options->out);
     require_kind(*options, command);
     options->names_pixels = command.count("--pixels") > 0;
     export_run(*options, context);
