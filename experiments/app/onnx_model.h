@@ -19,8 +19,8 @@ struct OnnxModelOptions {
   std::string file;
   std::vector<std::string> bind;  ///< "batch=8"
 
-  /// --bind. With `optional`, it applies with `model`, the positional argument, alone.
-  void add_to(Command& command, bool optional);
+  /// --bind.
+  void add_to(Command& command);
 
   /// The model. A note about what is computed otherwise than it says.
   onnx::Model load() const;

@@ -7,8 +7,8 @@
 
 namespace triptych::app {
 
-Option PredictionOptions::add_weights_to(Command& command) {
-  return command.add_option("--weights", weights, "the run folder of a training, or quantised");
+void PredictionOptions::add_run_to(Command& command) {
+  command.add_option("run", weights, "folder of a run, trained or quantised").required();
 }
 
 void PredictionOptions::add_to(Command& command) {

@@ -14,15 +14,15 @@ namespace triptych::app {
 
 struct PredictionOptions {
   training::ExecutionConfig machine;
-  std::string weights;
+  std::string weights;  ///< folder of the run
   bool previous = false;
   bool contract_given = false;  ///< set by read()
   training::TileOptions tiles;
   std::optional<double> threshold;
   training::TestTime test_time = training::TestTime::None;
 
-  /// --weights alone, which comes first.
-  Option add_weights_to(Command& command);
+  /// The run, as the command's first argument.
+  void add_run_to(Command& command);
   void add_to(Command& command);
   /// Call it when the command line has been read.
   void read(const Command& command) { contract_given = command.count("--contract") > 0; }

@@ -29,8 +29,8 @@ constexpr const char* kClasses = "classes.csv";
 void require_pictures(const training::SavedRun& run, const std::string& folder) {
   if (!run.config.data.inputs.empty()) {
     throw UnsupportedError(
-        "the run is on arrays, which have no pictures: write it by triptych export RUN --onnx "
-        "FILE, and give arrays to triptych run FILE --input");
+        "the run is on arrays, which have no pictures: write it by triptych export RUN --out "
+        "FILE.onnx, and give arrays to triptych run FILE.onnx --input");
   }
   if (fs::is_regular_file(folder))
     throw InvalidArgument(

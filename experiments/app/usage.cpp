@@ -9,6 +9,7 @@
 
 #include "core/base/nearest_name.h"
 #include "experiments/app/message.h"
+#include "experiments/app/old_spellings.h"
 
 namespace triptych::app {
 namespace {
@@ -22,6 +23,13 @@ const CLI::App& deepest(const CLI::App& app) {
 std::string full_name(const CLI::App& app) {
   const auto* parent = app.get_parent();
   return (parent == nullptr ? "" : full_name(*parent) + " ") + app.get_name();
+}
+
+/// full_name without the program: "lab start".
+std::string words_of(const CLI::App& app) {
+  const auto name = full_name(app);
+  const auto space = name.find(' ');
+  return space == std::string::npos ? "" : name.substr(space + 1);
 }
 
 std::vector<std::string> option_names(const CLI::App& command) {
@@ -44,15 +52,22 @@ std::vector<std::string> command_names(const CLI::App& app) {
 std::string unknown_word(const CLI::App& command, const std::string& word) {
   const bool option = word.starts_with('-');
   const auto names = option ? option_names(command) : command_names(command);
-  if (names.empty()) return fmt::format("unexpected argument \"{}\"", word);
   const auto name = word.substr(0, word.find('='));
+  auto present = new_spelling(words_of(command), name);
+  if (present.starts_with("--") &&
+      std::ranges::count(option_names(command), present.substr(0, present.find(' '))) == 0)
+    present.clear();
+  const auto hint = [](const std::string& meant) {
+    return meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant);
+  };
+  if (names.empty()) return fmt::format("unexpected argument \"{}\"", word) + hint(present);
   if (std::ranges::count(names, name) > 0) {
     return fmt::format("{0} stands before the command; put it behind: {1} {0}", name,
                        full_name(command));
   }
-  const auto meant = nearest_name(name, names);
+  const auto meant = present.empty() ? nearest_name(name, names) : present;
   const auto text = fmt::format("unknown {} \"{}\"", option ? "option" : "command", word);
-  if (!meant.empty()) return text + fmt::format("; did you mean \"{}\"?", meant);
+  if (!meant.empty()) return text + hint(meant);
   return option ? text : text + fmt::format("; use {}", fmt::join(names, ", "));
 }
 

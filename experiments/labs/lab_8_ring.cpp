@@ -275,7 +275,7 @@ std::string trained_weights(Bench& bench, const std::string& strategy) {
                                  "4",
                                  "--seed",
                                  "1",
-                                 "--parallel",
+                                 "--strategy",
                                  strategy,
                                  "--out",
                                  "run-" + strategy.substr(0, 5),

@@ -105,10 +105,10 @@ Finding examine_ring(Laboratory& laboratory) {
                          page::format_bytes(first.ring), page::format_bytes(last.ring)),
       .commands = {
           fmt::format("triptych train --model {} --ranks 4 --batch 4 --steps 1 --transport "
-                      "simulated --interconnect switch --parallel ps-sync",
+                      "simulated --interconnect switch --strategy ps-sync",
                       model.name),
           fmt::format("triptych train --model {} --ranks 4 --batch 4 --steps 1 --transport "
-                      "simulated --interconnect switch --parallel dp --order ring",
+                      "simulated --interconnect switch --strategy dp --order ring",
                       model.name)}};
   finding.tables.push_back(table("One training step: bytes over the busiest link, one direction",
                                  {{"ranks", "1"},
@@ -248,8 +248,8 @@ Finding examine_averaging(Laboratory&) {
       .commands = {
           "triptych train --model unet-s --base 4 --depth 2 --size 32 --batch 8 --steps 32 "
           "--optimizer sgd --momentum 0 --lr 0.1 --augmentation none --ranks 2 --transport "
-          "simulated --parallel local-sgd:8",
-          "the same with --parallel dp, and with --parallel local-sgd:1"}};
+          "simulated --strategy local-sgd:8",
+          "the same with --strategy dp, and with --strategy local-sgd:1"}};
   finding.tables.push_back(table("Weights averaged, and gradients summed",
                                  {{"strategy", ""},
                                   {"elements at a time", "1"},
@@ -305,7 +305,7 @@ Finding examine_model_parallel_gradients(Laboratory&) {
                       "other parameters, so there is no gradient to sum; it is data parallelism "
                       "that sums.",
                       parameters, layer_sums, layer_messages),
-      .commands = {"triptych trace --model unet-s --mode train --batch 2 --ranks 2 --parallel "
+      .commands = {"triptych trace --model unet-s --mode train --batch 2 --ranks 2 --strategy "
                    "layers --json"}};
   finding.tables.push_back(
       table("Elements that the ranks' graphs send, unet-s, batch 2",

@@ -49,7 +49,7 @@ def make_inputs(folder, program):
         (folder / f"data/images/{i}.png").write_bytes(png([noise.randbytes(SIDE) for _ in range(SIDE)]))
         (folder / f"data/masks/{i}.png").write_bytes(png(mask))
     train = ["train", "--model", "unet-m", "--base", "16", "--size", "64", "--synthetic-images", "4", "--steps", "1", "--batch", "1"]
-    for command in ([*train, "--out", "run"], ["export", "run", "--onnx", "model.onnx"]):
+    for command in ([*train, "--out", "run"], ["export", "run", "--out", "model.onnx"]):
         subprocess.run([program, *command], cwd=folder, check=True, capture_output=True)
 
 

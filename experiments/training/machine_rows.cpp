@@ -157,8 +157,8 @@ std::vector<RunOption> rank_rows() {
        .help = "simulated: bytes per second of a link in each direction",
        .limits = NumberLimits{1, 1e15}, .conditions = {simulated}, .resume = Replaceable,
        .ranks = Own, .storage = Later},
-      {.name = "--parallel", .group = Ranks, .member = strategy, .field = "strategy",
-       .python = "parallel",
+      {.name = "--strategy", .group = Ranks, .member = strategy, .field = "strategy",
+       .python = "strategy",
        .help = "strategy: dp (data parallel), zero1, zero2, zero3 (sharded states), layers or "
           "pipeline:MICRO-BATCHES[,gpipe] (stages), tp (tensor parallel), ps-sync or central "
           "(parameter server), local-sgd:STEPS (periodic average), ps-async[:BOUND] or "
@@ -196,7 +196,7 @@ std::vector<RunOption> program_rows() {
   return {
       {.name = "--replay", .group = Replay, .member = replay,
        .help = "run whose updates.csv gives the order of asynchronous updates",
-       .conditions = {{"--parallel", {"ps-async*", "local-sgd-async*"}}}, .resume = Free,
+       .conditions = {{"--strategy", {"ps-async*", "local-sgd-async*"}}}, .resume = Free,
        .same_bits = false},
       {.name = "--json", .group = Program, .resume = Free},
       {.name = "--overwrite", .group = Program, .resume = Free},

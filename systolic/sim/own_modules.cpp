@@ -89,9 +89,9 @@ std::map<std::string, std::string> read_folder(const std::string& folder) {
   if (error) throw std::system_error(error, fmt::format("[rtl] cannot list \"{}\"", folder));
   if (files.empty())
     throw std::invalid_argument(
-        fmt::format("[rtl] no module (mmu_*.sv) lies in \"{}\"; copies of ours to start from: "
-                    "triptych machine rtl {} mmu_pe",
-                    folder, folder));
+        fmt::format("[rtl] \"{}\" has no module (mmu_*.sv); copy one of ours into it "
+                    "(triptych machine rtl) and change it",
+                    folder));
   return files;
 }
 

@@ -33,18 +33,18 @@ def runs():
     yield "cpu bf16-exact dice all", ["--contract", "bf16-exact", "--loss", "dice", "--augmentation", "all"]
     yield "cpu bf16-exact strong", ["--contract", "bf16-exact", "--augmentation", "strong"]
     for strategy in STRATEGIES:
-        yield f"2 ranks {strategy}", ["--contract", "bf16-exact", "--ranks", "2", "--parallel", strategy]
+        yield f"2 ranks {strategy}", ["--contract", "bf16-exact", "--ranks", "2", "--strategy", strategy]
     for order in ("ring", "shard-tree"):
         yield f"2 ranks {order}", ["--contract", "bf16-exact", "--ranks", "2", "--order", order]
     yield "4 ranks shard-tree", ["--contract", "bf16-exact", "--ranks", "4", "--order", "shard-tree", "--shards", "4"]
     yield "2 ranks overlap", ["--contract", "bf16-exact", "--ranks", "2", "--overlap"]
     yield "cpu bf16-exact accumulate", ["--contract", "bf16-exact", "--accumulate", "4"]
     yield "2 ranks accumulate", ["--contract", "bf16-exact", "--ranks", "2", "--accumulate", "2", "--order", "shard-tree"]
-    yield "4 ranks ddp2d", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "ddp2d", "--mesh", "node=2,device=2"]
-    yield "4 ranks pipelines", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "pipeline:2", "--mesh", "dp=2,pp=2"]
+    yield "4 ranks ddp2d", ["--contract", "bf16-exact", "--ranks", "4", "--strategy", "ddp2d", "--mesh", "node=2,device=2"]
+    yield "4 ranks pipelines", ["--contract", "bf16-exact", "--ranks", "4", "--strategy", "pipeline:2", "--mesh", "dp=2,pp=2"]
     yield "2 ranks simulated", ["--contract", "bf16-exact", "--ranks", "2", "--transport", "simulated"]
     yield "cuda-emulated 2 ranks zero2", ["--backend", "cuda-emulated", "--contract", "bf16-exact", "--ranks", "2",
-                                          "--parallel", "zero2"]
+                                          "--strategy", "zero2"]
 
 
 def output(program, arguments, folder):

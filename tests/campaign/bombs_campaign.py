@@ -33,7 +33,7 @@ class Bombs(Campaign):
         self.kinds = [arguments.kind] if arguments.kind else KINDS
         self.require("synthesize", "--images", 4, "--size", 32, "--out", "data")
         self.require("train", *TINY, "--data", "data", "--steps", 1, "--out", "run")
-        self.require("lab", "start", 7, "lab7")
+        self.require("lab", "start", 7, "--out", "lab7")
         shutil.copytree(FORMULAS, self.folder / "lab7", dirs_exist_ok=True)
         onnx_files.save_npy(self.folder / "x.npy", [8], list(range(8)))
 
@@ -56,7 +56,7 @@ class Bombs(Campaign):
     def picture_use(self, draw, path):
         return draw.choice([
             ["data", "describe", "trial/set", "--max-memory", LIMIT],
-            ["run", "--weights", "run", "--input", path, "--out", "out/o", "--threads", 1, "--max-memory", LIMIT]]), DOCUMENTED
+            ["run", "run", "--input", path, "--out", "out/o", "--threads", 1, "--max-memory", LIMIT]]), DOCUMENTED
 
     # One method for each kind of input: writes it, and returns the command and its exit codes.
 
@@ -83,7 +83,7 @@ class Bombs(Campaign):
         """Something that is no regular file, or claims a tebibyte, in the place of each kind of file."""
         name, words = draw.choice([
             ("set/images/a.png", ["data", "describe", "trial/set"]),
-            ("a.tif", ["run", "--weights", "run", "--input", "trial/a.tif", "--out", "out/o", "--threads", 1]),
+            ("a.tif", ["run", "run", "--input", "trial/a.tif", "--out", "out/o", "--threads", 1]),
             ("m.onnx", ["import", "trial/m.onnx"]),
             ("w.safetensors", ["train", *TINY, "--init", "trial/w.safetensors", "--steps", 1, "--synthetic-images", 2,
                                "--out", "out/r"]),
@@ -93,7 +93,7 @@ class Bombs(Campaign):
             ("p.s", ["mmu", "asm", "trial/p.s"]),
             ("p.hex", ["mmu", "disasm", "trial/p.hex"]),
             ("l.csv", ["data", "describe", "data", "--list", "trial/l.csv"]),
-            ("n.json", ["export", "run", "--safetensors", "out/o.safetensors", "--names", "trial/n.json"]),
+            ("n.json", ["export", "run", "--out", "out/o.safetensors", "--names", "trial/n.json"]),
             ("d.json", ["bench", "strategies", "--device", "./trial/d.json", "--model", "unet-s", "--ranks", 2])])
         path = self.path(name)
         kind = draw.choice(["pipe", "zero", "sparse", "loop", "folder", "empty", "missing"])
@@ -142,7 +142,7 @@ class Bombs(Campaign):
             lambda: "{" + ",".join(f'"k{i}":{i}' for i in range(draw.choice([1000, 200000]))) + "}"])()
         path = "./" + self.write("j.json", text)
         return draw.choice([["machine", "show", path],
-                            ["export", "run", "--safetensors", "out/o.safetensors", "--names", path],
+                            ["export", "run", "--out", "out/o.safetensors", "--names", path],
                             ["bench", "strategies", "--device", path, "--model", "unet-s", "--ranks", 2]]), DOCUMENTED
 
     def machine(self, draw):
@@ -171,7 +171,7 @@ class Bombs(Campaign):
         shape = draw.choice([[1 << 40], [1 << 62, 4], [0, 1 << 62], [1] * draw.choice([8, 64, 5000]), [8] * 20, [-8]])
         onnx_files.save_npy(self.path("x.npy"), shape, list(range(8)))
         self.add_model("add.onnx", [onnx_files.node("Relu", ["x"], ["y"])], [])
-        return ["run", "trial/add.onnx", "--input", "trial/x.npy", "--output-dir", "out/o", "--max-memory", LIMIT,
+        return ["run", "trial/add.onnx", "--input", "trial/x.npy", "--out", "out/o", "--max-memory", LIMIT,
                 "--threads", 1], DOCUMENTED
 
     def add_model(self, name, nodes, initializers):
@@ -194,7 +194,7 @@ class Bombs(Campaign):
             ([f.node("R" * times, ["x"], ["y"])], [])])
         self.add_model("m.onnx", nodes, initializers)
         return draw.choice([["import", "trial/m.onnx", "--max-memory", LIMIT],
-                            ["run", "trial/m.onnx", "--input", "x.npy", "--output-dir", "out/o", "--max-memory", LIMIT,
+                            ["run", "trial/m.onnx", "--input", "x.npy", "--out", "out/o", "--max-memory", LIMIT,
                              "--threads", 1]]), DOCUMENTED
 
     def safetensors(self, draw):

@@ -59,12 +59,12 @@ class Files(Campaign):
         self.kinds = [arguments.kind] if arguments.kind else KINDS
         self.require("synthesize", "--images", 4, "--size", 32, "--out", "data")
         self.require("train", *TINY, "--data", "data", "--epochs", 2, "--steps-per-epoch", 2, "--out", "run")
-        self.require("train", *TINY, "--data", "data", "--parallel", "ps-async", "--ranks", 2, "--steps", 2,
+        self.require("train", *TINY, "--data", "data", "--strategy", "ps-async", "--ranks", 2, "--steps", 2,
                      "--out", "recorded")
-        self.require("export", "run", "--onnx", "unet.onnx")
-        self.require("export", "run", "--safetensors", "weights.safetensors")
+        self.require("export", "run", "--out", "unet.onnx")
+        self.require("export", "run", "--out", "weights.safetensors")
         for number, name in LABS.items():
-            self.require("lab", "start", number, f"lab{number}")
+            self.require("lab", "start", number, "--out", f"lab{number}")
             shutil.copytree(SOURCE / "tests" / "labs" / "solutions" / name, self.folder / f"lab{number}",
                             dirs_exist_ok=True)
         for number, program_text in enumerate(PROGRAMS):
@@ -111,7 +111,7 @@ class Files(Campaign):
         model = self.write("m.onnx", changed_bytes(draw, data) if draw.random() < .15 else data)
         limit = ["--max-memory", 256]
         return draw.choice([
-            ["run", model, "--input", "x.npy", "--output-dir", "out/o", "--threads", 1, *limit],
+            ["run", model, "--input", "x.npy", "--out", "out/o", "--threads", 1, *limit],
             ["import", model, *limit],
             ["train", "--model", model, "--steps", 1, "--batch", 1, "--synthetic-images", 2, "--size", 16,
              "--threads", 1, "--mask-pictures", 0, "--out", "out/r"]]), DOCUMENTED
@@ -127,7 +127,7 @@ class Files(Campaign):
             data = b"\x93NUMPY" + bytes([version, draw.choice([0, 0, 1])]) + length + header + data[10 + size:]
         else:
             data = changed_bytes(draw, data)
-        return ["run", "add.onnx", "--input", self.write("x.npy", data), "--output-dir", "out/o", "--max-memory", 256,
+        return ["run", "add.onnx", "--input", self.write("x.npy", data), "--out", "out/o", "--max-memory", 256,
                 "--threads", 1], DOCUMENTED
 
     def safetensors(self, draw):
@@ -144,11 +144,11 @@ class Files(Campaign):
 
     def use_of(self, draw, run):
         return draw.choice([
-            ["run", "--weights", run, "--input", self.picture, "--out", "out/o", "--threads", 1],
+            ["run", run, "--input", self.picture, "--out", "out/o", "--threads", 1],
             ["train", "--resume", run, "--epochs", 3, "--threads", 1, "--quiet"],
             ["page", run, "--out", "out/page.html"],
-            ["export", run, "--onnx", "out/o.onnx"],
-            ["evaluate", "--weights", run, "--threads", 1]]), DOCUMENTED
+            ["export", run, "--out", "out/o.onnx"],
+            ["evaluate", run, "--threads", 1]]), DOCUMENTED
 
     def checkpoint(self, draw):
         """Metadata with the checksum that belongs to it, so that more than the checksum is tested."""
@@ -185,7 +185,7 @@ class Files(Campaign):
         stream = ["--stream-above", 1, "--format", "tiff"] if path.endswith(".tif") and draw.random() < .4 else []
         return draw.choice([
             ["data", "describe", "trial/set"],
-            ["run", "--weights", "run", "--input", path, "--out", "out/o", "--threads", 1, *stream]]), DOCUMENTED
+            ["run", "run", "--input", path, "--out", "out/o", "--threads", 1, *stream]]), DOCUMENTED
 
     def png(self, draw):
         data = changed_png(draw, self.picture.read_bytes())
@@ -252,7 +252,7 @@ class Files(Campaign):
 
     def names(self, draw):
         document = {"down0.conv0.weight": "a.0.weight", "down1.*": "enc.1.*"}
-        return ["export", "run", "--safetensors", "out/o.safetensors", "--names",
+        return ["export", "run", "--out", "out/o.safetensors", "--names",
                 self.write("n.json", changed_json(draw, document))], DOCUMENTED
 
     def class_names(self, draw):
@@ -267,7 +267,7 @@ class Files(Campaign):
     def updates(self, draw):
         run = self.copy("recorded")
         (run / "updates.csv").write_bytes(changed_text(draw, (run / "updates.csv").read_text()))
-        return ["train", *TINY, "--data", "data", "--parallel", "ps-async", "--ranks", 2, "--replay", "trial/recorded",
+        return ["train", *TINY, "--data", "data", "--strategy", "ps-async", "--ranks", 2, "--replay", "trial/recorded",
                 "--steps", 2, "--comm-timeout", 60, "--out", "out/r"], JUDGES
 
 

@@ -19,9 +19,9 @@ WAYS = {
     "plain": [],
     "best": ["--keep", "dice", "--patience", 4],
     "schedule": ["--schedule", "cosine", "--warmup", 3, "--optimizer", "adamw", "--weight-decay", 0.01, "--accumulate", 2],
-    "zero1": ["--ranks", 2, "--parallel", "zero1"],
-    "pipeline": ["--ranks", 2, "--parallel", "pipeline:2"],
-    "local": ["--ranks", 2, "--parallel", "local-sgd:2"],
+    "zero1": ["--ranks", 2, "--strategy", "zero1"],
+    "pipeline": ["--ranks", 2, "--strategy", "pipeline:2"],
+    "local": ["--ranks", 2, "--strategy", "local-sgd:2"],
     "emulated": ["--backend", "cuda-emulated", "--contract", "bf16-exact"],
     "systolic": ["--backend", "systolic", "--contract", "bf16-exact"],
     "network": ["--model", "unet.onnx"],
@@ -43,7 +43,7 @@ class Kills(Campaign):
         self.references = {}  # way: (tensors, scores, seconds)
         self.require("synthesize", "--images", 6, "--size", 24, "--out", "data")
         self.require("train", *COMMON, "--data", "data", "--steps", 1, "--out", "first")
-        self.require("export", "first", "--onnx", "unet.onnx", "--pixels", "normalized")
+        self.require("export", "first", "--out", "unet.onnx", "--pixels", "normalized")
 
     def reference(self, way):
         if way not in self.references:
@@ -76,7 +76,7 @@ class Kills(Campaign):
             if done.code not in (0, -9):
                 raise Failure(f"exit code {done.code}: {done.said.strip()[-300:]}")
             if self.started() and draw.random() < .2:
-                self.succeed("export", "own", "--safetensors", "own.safetensors", "--overwrite")
+                self.succeed("export", "own", "--out", "own.safetensors", "--overwrite")
         self.succeed(*self.next_command(way))
         own_tensors, own_scores = self.outcome("own")
         compare_tensors(own_tensors, tensors)

@@ -48,7 +48,7 @@ class Ranks:
     memory_limit: int = 0
 
     def arguments(self):
-        words = ["--parallel", self.strategy, "--order", self.order, "--transport", self.transport]
+        words = ["--strategy", self.strategy, "--order", self.order, "--transport", self.transport]
         if self.transport != "mpi":
             words += ["--ranks", self.ranks]
         for name in ("mesh", "shards", "interconnect", "threads", "memory_limit"):

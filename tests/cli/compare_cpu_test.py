@@ -31,7 +31,7 @@ class Script(ProgramTest):
         result = self.compare("--ours", "--dry-run", "--threads", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         for part in ("matmul --sizes 4096", "--constant-b", "unet-l --mode infer --batch 4",
-                     "--mode train", "--optimizer sgd", "run --weights"):
+                     "--mode train", "--optimizer sgd", "/run --input"):
             self.assertIn(part, result.stdout)
         self.assertFalse((self.folder / "out").exists())
 

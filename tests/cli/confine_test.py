@@ -116,7 +116,7 @@ class Kernels(ProgramTest):
 class Modules(ProgramTest):
     def test_a_failed_build_names_a_log_that_stays(self):
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
-        self.succeed("machine", "rtl", "my_rtl", "mmu_pe")
+        self.succeed("machine", "rtl", "mmu_pe", "--out", "my_rtl")
         module = self.folder / "my_rtl/mmu_pe.sv"
         module.write_text(module.read_text().replace("act_q <= act_i;", "act_q <= act_x;"))
         build = ("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick")
@@ -134,7 +134,7 @@ class Modules(ProgramTest):
 class Labs(ProgramTest):
     def setUp(self):
         super().setUp()
-        self.succeed("lab", "start", "3", "lab")
+        self.succeed("lab", "start", "3", "--out", "lab")
         self.lab = self.folder / "lab"
 
     def check(self, *arguments, **options):

@@ -70,7 +70,7 @@ class CurrentDirectory(ProgramTest):
     @unittest.skipUnless(all(map(shutil.which, ("verilator", "make", "g++"))), "verilator is missing")
     def test_a_module_that_is_missing_is_not_taken_from_it(self):
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
-        self.succeed("machine", "rtl", "mine", "mmu_skew")
+        self.succeed("machine", "rtl", "mmu_skew", "--out", "mine")
         module = self.folder / "mine/mmu_skew.sv"
         head, tail = module.read_text().rsplit("endmodule", 1)
         module.write_text(f"{head}  planted u_planted ();\nendmodule{tail}")

@@ -176,7 +176,7 @@ class Applying(ProgramTest):
                      "--lr", "0.02", "--out", "a")
 
     def apply(self, code, source, out, *options, says=()):
-        command = ["run", "--weights", "a", "--input", source, "--out", out, *options]
+        command = ["run", "a", "--input", source, "--out", out, *options]
         return self.expect_error(code, *command, says=says) if code else self.document(*command)
 
     def test_a_folder_gives_a_mask_of_the_same_size_per_image(self):
@@ -213,16 +213,16 @@ class Applying(ProgramTest):
 
     def test_every_input_is_taken_and_none_may_meet_in_one_mask(self):
         two = ["data/images/00.png", "--input", "data/images/02.png"]
-        results = self.document("run", "--weights", "a", "--input", *two, "--out", "masks")["results"]
+        results = self.document("run", "a", "--input", *two, "--out", "masks")["results"]
         self.assertEqual([r["output"] for r in results], ["masks/00.png", "masks/02.png"])
-        self.expect_error(2, "run", "--weights", "a", "--input", "data/images/00.png", "data/masks/00.png",
+        self.expect_error(2, "run", "a", "--input", "data/images/00.png", "data/masks/00.png",
                   "--out", "masks", says=["data/images/00.png", "data/masks/00.png", "would both be written"])
 
     def test_a_broken_image_among_others_is_named_and_left_out(self):
         (self.folder / "data/images/01.png").write_text("text")
         (self.folder / "data/images/Thumbs.db").touch()
         (self.folder / "data/images/02.png").rename(self.folder / "data/images/02.PNG")
-        result = self.run_program("run", "--weights", "a", "--input", "data/images", "--out", "masks")
+        result = self.run_program("run", "a", "--input", "data/images", "--out", "masks")
         self.assertEqual(result.returncode, 2)
         for part in ("left out", "01.png", f"1 of {len(SIZES)} images", "Thumbs.db"):
             self.assertIn(part, result.stderr)
@@ -237,7 +237,7 @@ class Applying(ProgramTest):
         self.apply(2, "none", "masks", says=["none", ".png"])
         self.apply(2, "data/images", "bad.png", says="names a file")
         self.apply(2, "data/images/00.png", "bad.png", says=["bad.png", "overwrite"])
-        self.expect_error(2, "run", "--weights", "data", "--input", "data/images", "--out", "masks",
+        self.expect_error(2, "run", "data", "--input", "data/images", "--out", "masks",
                   says=["data", "no checkpoint", "triptych train"])
 
 

@@ -16,7 +16,7 @@ class Evaluate(ProgramTest):
         self.succeed("train", *TINY, "--data", "data", "--list", "list.csv", "--steps", "1", "--out", "run", *CPU)
 
     def evaluate(self, *arguments):
-        results = self.document("evaluate", "--weights", "run", *CPU, *arguments)["results"]
+        results = self.document("evaluate", "run", *CPU, *arguments)["results"]
         self.assertEqual(len(results), 1)
         return results[0]
 
@@ -56,7 +56,7 @@ class Evaluate(ProgramTest):
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
 
     def evaluate_with_errors(self, *arguments):
-        ended = self.run_program("evaluate", "--weights", "run", *CPU, "--json", *arguments)
+        ended = self.run_program("evaluate", "run", *CPU, "--json", *arguments)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         return [image["name"] for image in json.loads(ended.stdout)["results"][0]["images"]], ended.stderr
 
@@ -75,15 +75,15 @@ class Evaluate(ProgramTest):
         names, errors = self.evaluate_with_errors("--data", "more", "--list", "more.csv", "--split", "test")
         self.assertEqual(names, ["04"])
         self.assertNotIn(note, errors)
-        self.expect_error(2, "evaluate", "--weights", "run", *CPU, "--data", "more", "--split", "test", says="--list")
-        document = self.document("quantize", "--weights", "run", "--data", "more", "--out", "int8")["results"][0]
+        self.expect_error(2, "evaluate", "run", *CPU, "--data", "more", "--split", "test", says="--list")
+        document = self.document("quantize", "run", "--data", "more", "--out", "int8")["results"][0]
         self.assertEqual(document["calibration_images"], 4)
 
     def test_the_list_of_a_run_gives_other_images_no_masks(self):
         (self.folder / "list.csv").write_text("id,split,mask\n00,train,00.png\n01,validation,01.png\n02,test,00.png\n")
         self.succeed("train", *TINY, "--data", "data", "--list", "list.csv", "--steps", "1", "--out", "masked", *CPU)
         make_data(self.folder / "more", [(16, 16), (18, 20), (24, 20)])
-        found = self.document("evaluate", "--weights", "masked", *CPU, "--data", "more")["results"][0]
+        found = self.document("evaluate", "masked", *CPU, "--data", "more")["results"][0]
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01", "02"])
 
     def test_names_of_masks_stay_with_the_own_folder(self):
@@ -93,16 +93,16 @@ class Evaluate(ProgramTest):
                      *CPU)
         make_data(self.folder / "more", [(16, 16), (18, 20)])
         for data, images in (("data", 4), ("more", 2)):
-            found = self.document("evaluate", "--weights", "named", "--data", data, *CPU)["results"][0]
+            found = self.document("evaluate", "named", "--data", data, *CPU)["results"][0]
             self.assertEqual(len(found["images"]), images)
 
     def test_generated_images_judge_runs_that_trained_on_them(self):
-        self.expect_error(2, "evaluate", "--weights", "run", *CPU, "--data", "synthetic",
+        self.expect_error(2, "evaluate", "run", *CPU, "--data", "synthetic",
                           says=["--data synthetic", "came from files"])
         self.succeed("train", *FEW, "--steps", "1", "--out", "drawn", *CPU)
         self.succeed("synthesize", "--out", "files", "--images", "5", "--size", "32")
         for data, labels in (("synthetic", ""), ("files", "255,0")):
-            found = self.document("evaluate", "--weights", "drawn", "--data", data, *CPU)["results"][0]
+            found = self.document("evaluate", "drawn", "--data", data, *CPU)["results"][0]
             self.assertEqual(len(found["images"]), 5)
             self.assertEqual(found["labels"], labels)
 
@@ -131,7 +131,7 @@ class Evaluate(ProgramTest):
         found = self.evaluate(*folders, "--masks", "more/masks", "--mask-pattern", "{name}_mask.png")
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
         self.assertEqual(found["data"], "more/images")
-        self.expect_error(2, "evaluate", "--weights", "run", *CPU, *folders, says="--masks go together")
+        self.expect_error(2, "evaluate", "run", *CPU, *folders, says="--masks go together")
 
     def test_machines_give_the_same_scores_under_the_exact_contract(self):
         images = [self.evaluate("--contract", "bf16-exact", "--backend", backend)["images"]
@@ -145,7 +145,7 @@ class Evaluate(ProgramTest):
         self.assertNotEqual(self.evaluate("--tta", "flips")["brier"], everything["brier"])
 
     def test_the_table_names_its_figures(self):
-        text = self.succeed("evaluate", "--weights", "run", *CPU, "--regions", "0").stdout
+        text = self.succeed("evaluate", "run", *CPU, "--regions", "0").stdout
         for name in ("Dice", "IoU", "boundary F1", "Hausdorff 95", "pixel accuracy", "calibration", "Brier", "V-Rand",
                      "V-Info"):
             self.assertIn(name, text)
@@ -154,7 +154,7 @@ class Evaluate(ProgramTest):
         trained = self.train(*TINY, "--data", "data", "--list", "list.csv", "--classes", "4", "--labels", "0,255,10,20",
                              "--class-names", "ground,cell,wall,dust", "--steps", "40", "--lr", "0.05",
                              "--steps-per-epoch", "40", "--keep", "dice", "--out", "many", *CPU)
-        many = ["--weights", "many", "--data", "data", "--split", "test", *CPU]
+        many = ["many", "--data", "data", "--split", "test", *CPU]
         found = self.document("evaluate", *many, "--out", "out")["results"][0]
         confusion = found["confusion"]
         there = {c: sum(confusion[c]) + sum(row[c] for row in confusion) > 0 for c in (1, 2, 3)}
@@ -192,7 +192,7 @@ class Evaluate(ProgramTest):
             self.assertEqual([row["dice"] for row in csv.DictReader(file)], [""] * 4)
 
     def test_data_that_do_not_fit_are_refused(self):
-        evaluate = ["evaluate", "--weights", "run", *CPU]
+        evaluate = ["evaluate", "run", *CPU]
         self.expect_error(2, *evaluate, "--split", "exam", says=["exam", "test", "train", "validation"])
         self.expect_error(2, *evaluate, "--data", "nowhere", says="nowhere")
         self.expect_error(2, *evaluate, "--regions", "2", says=["--regions 2", "0 to 1"])

@@ -20,7 +20,7 @@ class CrossValidation(ProgramTest):
         self.assertEqual([fold["fold"] for fold in result["folds"]], [1, 2, 3])
         judged = []
         for fold in result["folds"]:
-            evaluated = self.document("evaluate", "--weights", fold["folder"], *CPU)["results"][0]
+            evaluated = self.document("evaluate", fold["folder"], *CPU)["results"][0]
             judged += [image["name"] for image in evaluated["images"]]
             self.assertAlmostEqual(evaluated["dice"], fold["dice"], places=6)
             self.assertEqual(len(evaluated["images"]), fold["validation_images"])

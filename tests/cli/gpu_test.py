@@ -35,7 +35,7 @@ class Devices(GpuTest):
             self.expect_error(3, *command, "--backend", "cuda", says=["cuda: ", gpu["reason"]])
         self.train(*FEW, "--steps", "1", "--out", "a")
         self.succeed("synthesize", "--out", "data", "--images", "2", "--size", "16")
-        self.expect_error(3, "run", "--weights", "a", "--input", "data/images", "--out", "b",
+        self.expect_error(3, "run", "a", "--input", "data/images", "--out", "b",
                           "--backend", "cuda", says=gpu["reason"])
 
     def test_ranks_over_nccl_need_a_build_with_it_and_a_gpu_each(self):
@@ -56,7 +56,7 @@ class Emulated(GpuTest):
         self.assert_same_training(one, other)
         self.succeed("synthesize", "--out", "data", "--images", "2", "--size", "16")
         for out, backend in (("c", "cpu"), ("d", "cuda-emulated")):
-            self.succeed("run", "--weights", "a", "--input", "data/images", "--out", out,
+            self.succeed("run", "a", "--input", "data/images", "--out", out,
                          "--backend", backend)
         for mask in (self.folder / "c").iterdir():
             self.assertEqual(mask.read_bytes(), (self.folder / "d" / mask.name).read_bytes())

@@ -4,7 +4,7 @@ from onnx_files import *
 from support import *
 
 BLOB = "b" * 64
-RUN = ["--input", "x.npy", "--output-dir", "out", "--threads", "1"]
+RUN = ["--input", "x.npy", "--out", "out", "--threads", "1"]
 REVISION = pathlib.Path("hub/models--a--b/snapshots/0123")
 
 

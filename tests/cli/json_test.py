@@ -66,7 +66,7 @@ class Documents(ProgramTest):
 
     def test_lab(self):
         self.valid("lab list")
-        self.valid("lab start", "1", "mine")
+        self.valid("lab start", "1", "--out", "mine")
         answers = self.folder / "mine/answers.json"
         answers.write_text(answers.read_text().replace("null", "1"))
         self.valid("lab predict", "1", "mine")
@@ -90,9 +90,9 @@ class Documents(ProgramTest):
         said = self.valid("data describe", "data", "--out", "sheet.png")
         self.assertEqual(said["results"][0]["masks"], data["results"][0]["images"])
         self.invalid(said, "results", 0, "labels", 0, "value", value=-1)
-        run = self.valid("run", "--weights", "a", "--input", "data/images", "--out", "masks")
+        run = self.valid("run", "a", "--input", "data/images", "--out", "masks")
         self.assertEqual(len(run["results"]), data["results"][0]["images"])
-        evaluated = self.valid("evaluate", "--weights", "a", "--data", "data", "--regions", "0")
+        evaluated = self.valid("evaluate", "a", "--data", "data", "--regions", "0")
         self.invalid(evaluated, "results", 0, "classes", 0, "dice", value=2)
         self.invalid(evaluated, "results", 0, "images", 0, "brier")
         folds = self.valid("cross-validate", *FEW, "--folds", "2", "--steps", "1", "--out", "c")
@@ -101,9 +101,9 @@ class Documents(ProgramTest):
         self.invalid(folds, "results", 0, "summary", "iou", "deviation")
         found = self.valid("find-lr", *FEW, "--trials", "12")
         self.invalid(found, "results", 0, "trials", 3, "rate", value=0)
-        exported = self.valid("export", "a", "--onnx", "a.onnx")
+        exported = self.valid("export", "a", "--out", "a.onnx")
         self.invalid(exported, "results", 0, "pixels", value="int16")
-        quantized = self.valid("quantize", "--weights", "a", "--out", "b")
+        quantized = self.valid("quantize", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
 
     def test_rows(self):
@@ -117,15 +117,15 @@ class Documents(ProgramTest):
         train = self.valid("train", "--model", "net.onnx", *data, "--out", "a")
         self.assertIsNone(train["results"][0]["epochs"][0]["dice"])
         self.assertLessEqual(train["results"][0]["epochs"][0]["accuracy"], 1)
-        judged = self.valid("evaluate", "--weights", "a", "--data", "data")["results"][0]
+        judged = self.valid("evaluate", "a", "--data", "data")["results"][0]
         self.assertEqual(judged["class_names"], list(CLASSES))
         self.assertEqual(sum(one["count"] for one in judged["confusion_counts"]), 6)
-        run = self.valid("run", "--weights", "a", "--input", "data/dog", "--out", "classes")
+        run = self.valid("run", "a", "--input", "data/dog", "--out", "classes")
         self.assertEqual(len(run["results"]), 2)
 
     def test_onnx_files(self):
         save_relu(self.folder)
-        run = self.valid("run", "model.onnx", "--input", "x.npy", "--output-dir", "out")
+        run = self.valid("run", "model.onnx", "--input", "x.npy", "--out", "out")
         self.assertEqual(run["results"][0]["outputs"][0]["shape"], [2, 3])
         self.invalid(run, "results", 0, "outputs", 0, "shape", value=[-1])
         survey = self.valid("import", "model.onnx", "--bind", "batch=4")
@@ -255,7 +255,7 @@ class Documents(ProgramTest):
         validator.validate(cells)
         del cells["steps"][0]["sum_in"]
         self.assertFalse(validator.is_valid(cells))
-        self.valid("machine rtl", "my_rtl", "mmu_pe")
+        self.valid("machine rtl", "mmu_pe", "--out", "my_rtl")
 
     def test_a_missing_field_does_not_validate(self):
         train = self.valid("train", *FEW, "--steps", "1", "--out", "a")

@@ -52,12 +52,12 @@ class LaunchTest(ProgramTest):
         self.assertEqual(more.returncode, 0, more.stderr)
 
     def test_overlapped_and_asynchronous_processes_have_the_bits_of_threads(self):
-        pipeline = ["--parallel", "pipeline:2", "--order", "rank-ordered", "--steps", "3"]
+        pipeline = ["--strategy", "pipeline:2", "--order", "rank-ordered", "--steps", "3"]
         threads = self.train(*RUN[1:], "--ranks", "2", *pipeline, "--out", "pipeline")
         process = self.launch(2, *RUN, *pipeline, "--overlap", "--out", "overlap", "--json")
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assert_same_training(threads, json.loads(process.stdout)["results"][0])
-        server = ["--parallel", "ps-async:2", "--steps", "5"]
+        server = ["--strategy", "ps-async:2", "--steps", "5"]
         process = self.launch(3, *RUN, *server, "--out", "server", "--json")
         self.assertEqual(process.returncode, 0, process.stderr)
         again = self.train(*RUN[1:], "--ranks", "3", *server, "--out", "again", "--replay", "server")

@@ -186,7 +186,7 @@ class OwnModules(MachineTest):
 
     def module(self, *changes, name="mmu_pe"):
         if not (self.folder / f"my_rtl/{name}.sv").exists():
-            self.succeed("machine", "rtl", "my_rtl", name)
+            self.succeed("machine", "rtl", name, "--out", "my_rtl")
         file = self.folder / f"my_rtl/{name}.sv"
         text = file.read_text()
         for before, after in changes:
@@ -205,8 +205,8 @@ class OwnModules(MachineTest):
         self.assertEqual((self.folder / "my_rtl/mmu_pe.sv").read_text(),
                          (SOURCE / "systolic/rtl/mmu_pe.sv").read_text())
         self.module(("act_q <= act_i;", "act_q <= act_i; "))
-        self.expect_error(2, "machine", "rtl", "my_rtl", "mmu_pe", says=["my_rtl/mmu_pe.sv", "changed"])
-        self.expect_error(2, "machine", "rtl", "my_rtl", "mmu_p", says=["no module 'mmu_p.sv'", "mmu_pe.sv"])
+        self.expect_error(2, "machine", "rtl", "mmu_pe", "--out", "my_rtl", says=["my_rtl/mmu_pe.sv", "changed"])
+        self.expect_error(2, "machine", "rtl", "mmu_p", "--out", "my_rtl", says=["no module 'mmu_p.sv'", "mmu_pe.sv"])
 
     def test_a_machine_with_modules_is_another_one(self):
         self.module()
@@ -293,7 +293,7 @@ class Built(MachineTest):
         self.assert_same_training(cpu, both)
         self.succeed("synthesize", "--out", "data", "--images", "1", "--size", "16")
         for name, options in (("cpu", []), ("both", [*SYSTOLIC, "--simulate", "both"])):
-            self.succeed("run", "--weights", name, "--input", "data/images", "--out", f"{name}-masks",
+            self.succeed("run", name, "--input", "data/images", "--out", f"{name}-masks",
                          "--contract", "bf16-exact", *options)
         [mask] = (self.folder / "cpu-masks").glob("*.png")
         self.assertEqual(digest(mask), digest(self.folder / "both-masks" / mask.name))

@@ -48,9 +48,9 @@ class Meaning(ProgramTest):
                   for i in range(4)])
         self.assertEqual(self.weights("palettes"), self.weights("plain"))
         for words in (["data", "describe", "palettes"],
-                      ["evaluate", "--weights", "run-plain", "--data", "palettes", *CPU]):
+                      ["evaluate", "run-plain", "--data", "palettes", *CPU]):
             self.assertIn("read by the colours", self.notes(*words))
-        scores = [self.document("evaluate", "--weights", "run-plain", "--data", data, *CPU)["results"][0]["confusion"]
+        scores = [self.document("evaluate", "run-plain", "--data", data, *CPU)["results"][0]["confusion"]
                   for data in ("plain", "palettes")]
         self.assertEqual(*scores)
 
@@ -76,9 +76,9 @@ class Meaning(ProgramTest):
         self.put_plain()
         self.put("turned", [png(STORED[3](image), orientation=3) for image in self.images], [png(mask) for mask in self.grey])
         self.assertEqual(self.weights("turned"), self.weights("plain"))
-        noted = self.notes("run", "--weights", "run-plain", "--input", "turned/images", "--out", "a", *CPU)
+        noted = self.notes("run", "run-plain", "--input", "turned/images", "--out", "a", *CPU)
         self.assertIn('"turned/images/0.png" (and 3 more files likewise) is turned by 180 degrees', noted)
-        self.succeed("run", "--weights", "run-plain", "--input", "plain/images", "--out", "b", *CPU)
+        self.succeed("run", "run-plain", "--input", "plain/images", "--out", "b", *CPU)
         self.assertEqual((self.folder / "a/1.png").read_bytes(), (self.folder / "b/1.png").read_bytes())
 
     def test_look_up_tables_are_for_display_and_other_palettes_are_colours(self):
@@ -88,7 +88,7 @@ class Meaning(ProgramTest):
                          for image in self.images], [png(mask) for mask in self.grey])
         self.assertEqual(self.weights("lut"), self.weights("plain"))
         (self.folder / "a.tif").write_bytes(tiff([[self.images[0]]], photometric=PALETTE, palette=lut))
-        noted = self.notes("run", "--weights", "run-plain", "--input", "a.tif", "--out", "a", *CPU)
+        noted = self.notes("run", "run-plain", "--input", "a.tif", "--out", "a", *CPU)
         self.assertIn('the palette of "a.tif" is taken for the colours', noted)
 
     def test_masks_with_other_sections_than_their_image_are_refused(self):
@@ -107,7 +107,7 @@ class Meaning(ProgramTest):
         self.weights("plain")
         reverse = [[[1 - value for value in row] for row in mask] for mask in self.masks]
         self.put("reverse", [png(image) for image in self.images], [png(mask) for mask in reverse])
-        evaluate = ["evaluate", "--weights", "run-plain", *CPU]
+        evaluate = ["evaluate", "run-plain", *CPU]
         expected = self.document(*evaluate, "--data", "plain")["results"][0]["confusion"]
         self.expect_error(2, *evaluate, "--data", "reverse", says=["reverse/masks", "value 1", "no class"])
         done = self.document(*evaluate, "--data", "reverse", "--labels", "1,0")["results"][0]
@@ -126,10 +126,10 @@ class Meaning(ProgramTest):
         self.put("dyes", [tiff([[b, image]], 16) for b, image in zip(bright, self.images)],
                  [png(mask) for mask in self.grey])
         self.weights("dyes", "--in-channels", "2")
-        self.succeed("export", "run-dyes", "--onnx", "a.onnx")
+        self.succeed("export", "run-dyes", "--out", "a.onnx")
         self.weights("dyes", "--in-channels", "2", "--normalize", "percentiles", out="percentiles")
-        self.expect_error(4, "export", "percentiles", "--onnx", "b.onnx", says=["percentiles", "--pixels normalized"])
-        self.succeed("export", "percentiles", "--onnx", "b.onnx", "--pixels", "normalized")
+        self.expect_error(4, "export", "percentiles", "--out", "b.onnx", says=["percentiles", "--pixels normalized"])
+        self.succeed("export", "percentiles", "--out", "b.onnx", "--pixels", "normalized")
         document = json.loads(next((self.folder / "run-dyes/checkpoint").glob("checkpoint-*.json")).read_text())
         run = document["run"]
         self.assertEqual(len(run["normalization"]["mean"]), 2)

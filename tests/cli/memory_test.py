@@ -90,7 +90,7 @@ class Memory(ProgramTest):
 
     def expect_model(self, name, limits, enough, *parts, inputs=()):
         (self.folder / "model.onnx").write_bytes(model(*parts))
-        self.expect_bounded(name, limits, enough, "run", "model.onnx", *inputs, "--output-dir", "out", "--threads", "2",
+        self.expect_bounded(name, limits, enough, "run", "model.onnx", *inputs, "--out", "out", "--threads", "2",
                             "--overwrite")
 
     def test_models(self):
@@ -138,7 +138,7 @@ class Memory(ProgramTest):
             path.unlink()
         describe = ["data", "describe", "p"]
         self.succeed("train", *FEW, "--steps", "1", "--threads", "1", "--out", "r")
-        run = ["run", "--weights", "r", "--input", "p/images", "--out", "out", "--threads", "2", "--overwrite"]
+        run = ["run", "r", "--input", "p/images", "--out", "out", "--threads", "2", "--overwrite"]
         black = png(4096, 4096)
         pictures("a.png", black, [32, 128, 320], 320, *describe)
         pictures("a.png", black, [64, 400], EVER, *run)
@@ -164,7 +164,7 @@ class Memory(ProgramTest):
         newest = max((self.folder / "r/checkpoint").glob("*.safetensors"))
         self.assertGreater(newest.stat().st_size, 40 * MIB)
         (self.folder / "a.png").write_bytes(png(16, 16))
-        run = ["run", "--weights", "r", "--input", "a.png", "--out", "out", "--threads", "1", "--overwrite"]
+        run = ["run", "r", "--input", "a.png", "--out", "out", "--threads", "1", "--overwrite"]
         self.expect_bounded("checkpoint", [16, 32, 400], 400, *run)
         refused = self.expect_error(2, *run, "--max-memory", "32", says="--max-memory")
         self.assertNotIn("damaged", refused.stderr)  # nor does the one before it take its place

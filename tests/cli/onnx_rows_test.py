@@ -63,20 +63,20 @@ class Rows(ProgramTest):
         self.assertIn("accuracy", text.stdout)
         self.assertNotIn("Dice", text.stdout + text.stderr)
         self.assertIn("bird is class 0 (4 images), cat is class 1", text.stderr)
-        text = self.succeed("evaluate", "--weights", "run", "--data", "data", "--out", "judged").stdout
+        text = self.succeed("evaluate", "run", "--data", "data", "--out", "judged").stdout
         self.assertIn("accuracy             1.0000", text)
         rows = self.rows_of("judged/examples.csv")
         self.assertEqual([row["predicted"] for row in rows], [name for name in CLASSES for _ in range(4)])
         self.assertEqual((self.folder / "judged/confusion.csv").read_text().splitlines()[:2],
                          ["truth,bird,cat,dog", "bird,4,0,0"])
-        self.succeed("run", "--weights", "run", "--input", "data/dog", "--out", "classes")
+        self.succeed("run", "run", "--input", "data/dog", "--out", "classes")
         rows = self.rows_of("classes/classes.csv")
         self.assertEqual({row["class"] for row in rows}, {"dog"})
         for option in ("--threshold", "--tile"):  # which are of masks
-            self.expect_error(2, "run", "--weights", "run", "--input", "data/dog", "--out", "masks", option, "1",
+            self.expect_error(2, "run", "run", "--input", "data/dog", "--out", "masks", option, "1",
                               says=[option, "one class of an image"])
-            self.expect_error(2, "evaluate", "--weights", "run", "--data", "data", option, "1", says=option)
-        self.succeed("export", "run", "--onnx", "out.onnx")
+            self.expect_error(2, "evaluate", "run", "--data", "data", option, "1", says=option)
+        self.succeed("export", "run", "--out", "out.onnx")
         self.assertIn("0 of them not supported", self.succeed(
             "import", "out.onnx", "--bind", "batch=1", "--bind", "height=8", "--bind", "width=8").stdout)
         self.assertTrue((self.folder / "run/report.html").exists())
@@ -97,15 +97,15 @@ class Rows(ProgramTest):
 
     def test_an_encoder_is_judged_on_other_arrays(self):
         self.results_of("run", *self.tokens, "--epochs", "30", "--lr", "0.1")
-        text = self.succeed("evaluate", "--weights", "run", "--input", "mask=mask.npy", "--input", "ids.npy",
+        text = self.succeed("evaluate", "run", "--input", "mask=mask.npy", "--input", "ids.npy",
                             "--target", "wanted.npy", "--json").stdout
         result, = json.loads(text)["results"]
         self.assertGreater(result["accuracy"], 0.9)
         self.assertEqual(result["examples"][0]["elements"], 3)
-        self.succeed("export", "run", "--onnx", "out.onnx")
-        self.succeed("run", "out.onnx", "--input", "ids.npy", "--input", "mask.npy", "--output-dir", "out")
-        self.expect_error(4, "run", "--weights", "run", "--input", "data/dog", "--out", "masks", says="--input")
-        self.expect_error(2, "evaluate", "--weights", "run", "--data", "data", says="--target")
+        self.succeed("export", "run", "--out", "out.onnx")
+        self.succeed("run", "out.onnx", "--input", "ids.npy", "--input", "mask.npy", "--out", "out")
+        self.expect_error(4, "run", "run", "--input", "data/dog", "--out", "masks", says="--input")
+        self.expect_error(2, "evaluate", "run", "--data", "data", says="--target")
 
     def test_values_are_regressed(self):
         save_npy(self.folder / "values.npy", (12, 4, 3), numbers(144, 5))
@@ -113,7 +113,7 @@ class Rows(ProgramTest):
         result, = self.results_of("run", *arrays, "--loss", "mean-squared-error", "--epochs", "5", "--lr", "0.05")
         self.assertLess(result["losses"][-1], result["losses"][0])
         self.assertIsNone(result["epochs"][-1]["accuracy"])
-        self.assertIn("mean squared error", self.succeed("evaluate", "--weights", "run").stdout)
+        self.assertIn("mean squared error", self.succeed("evaluate", "run").stdout)
 
     def test_what_does_not_fit_is_refused(self):
         self.expect_error(2, "train", "--model", "pictures.onnx", "--size", "8", says=["--data", "one folder of pictures"])
@@ -142,15 +142,15 @@ class Rows(ProgramTest):
         self.results_of("run", *self.tokens, "--epochs", "1")
         for option, value in {"--tta": "flips", "--tile": "16", "--margin": "4", "--threshold": "0.5", "--tolerance": "1",
                               "--regions": "0"}.items():
-            self.expect_error(2, "evaluate", "--weights", "run", option, value, says=[option, "one row of an example"])
+            self.expect_error(2, "evaluate", "run", option, value, says=[option, "one row of an example"])
         self.expect_error(2, "train", "--resume", "run", "--epochs", "2", "--mask-pictures", "1", says="--mask-pictures")
         self.succeed("train", "--resume", "run", "--epochs", "2")
 
     def test_an_exported_network_of_arrays_says_nothing_of_pixels(self):
         self.results_of("run", *self.tokens, "--epochs", "1")
         for pixels in ("uint8", "unit", "normalized"):
-            self.expect_error(2, "export", "run", "--onnx", "out.onnx", "--pixels", pixels, says=["arrays", "--pixels"])
-        result, = self.document("export", "run", "--onnx", "out.onnx")["results"]
+            self.expect_error(2, "export", "run", "--out", "out.onnx", "--pixels", pixels, says=["arrays", "--pixels"])
+        result, = self.document("export", "run", "--out", "out.onnx")["results"]
         self.assertIsNone(result["pixels"])
         written = (self.folder / "out.onnx").read_bytes()
         self.assertIn(b"triptych.activation", written)

@@ -3,7 +3,7 @@
 from onnx_files import *
 from support import *
 
-DIR = ["--output-dir", "out", "--threads", "1"]
+DIR = ["--out", "out", "--threads", "1"]
 
 
 class OnnxFiles(ProgramTest):
@@ -44,7 +44,7 @@ class OnnxFiles(ProgramTest):
         self.assertFalse((self.folder / "out/output_1.npy").exists())
         (self.folder / "model.onnx").rename(self.folder / "output_0.npy")
         kept = (self.folder / "output_0.npy").read_bytes()
-        self.expect_error(2, "run", "output_0.npy", "--input", "x.npy", "--output-dir", ".", "--overwrite",
+        self.expect_error(2, "run", "output_0.npy", "--input", "x.npy", "--out", ".", "--overwrite",
                           says="own input")
         self.assertEqual((self.folder / "output_0.npy").read_bytes(), kept)
 
@@ -67,7 +67,7 @@ class OnnxFiles(ProgramTest):
                   [tensor("w", (3, 2), [0.1, -0.7, 1.3, 2.9, -3.1, 0.3])])
         seen = set()
         for backend in ("cpu", "cuda-emulated", "systolic"):
-            self.succeed("run", "model.onnx", "--input", "x.npy", "--output-dir", backend, "--backend", backend,
+            self.succeed("run", "model.onnx", "--input", "x.npy", "--out", backend, "--backend", backend,
                          "--contract", "bf16-exact")
             seen.add((self.folder / backend / "output_0.npy").read_bytes())
         self.assertEqual(len(seen), 1)
@@ -127,10 +127,10 @@ class OnnxFiles(ProgramTest):
             self.expect_error(2, *run, "--input", "x.npy", says="model.onnx")
 
     def test_options_of_runs_do_not_apply_to_models_nor_the_reverse(self):
-        self.expect_error(2, "run", "model.onnx", "--input", "x.npy", "--out", "y", says=["--out", "ONNX"])
-        self.expect_error(2, "run", "model.onnx", "--input", "x.npy", says="--output-dir is required")
-        self.expect_error(2, "run", "--input", "x.npy", *DIR, says="--output-dir")
-        self.expect_error(2, "run", "--input", "x.npy", says="--weights is required")
+        self.expect_error(2, "run", "model.onnx", "--input", "x.npy", *DIR, "--previous", says=["--previous", "ONNX"])
+        self.expect_error(2, "run", "run", "--input", "x.npy", *DIR, "--bind", "batch=2", says=["--bind", "trained run"])
+        self.expect_error(2, "run", "model.onnx", "--input", "x.npy", says="--out is required")
+        self.expect_error(2, "run", "--input", "x.npy", *DIR, says="model is required")
 
     def test_memory_is_bounded(self):
         self.save([node("Expand", ["x", "to"], ["y"])], [value_info("x", [2, 3]), value_info("to", [3], INT64)],

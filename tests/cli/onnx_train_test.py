@@ -10,7 +10,7 @@ class ImportedNetworks(ProgramTest):
     def setUp(self):
         super().setUp()
         self.succeed("train", *FEW, "--epochs", "1", "--threads", "1", "--out", "first")
-        self.succeed("export", "first", "--onnx", "net.onnx", "--pixels", "normalized")
+        self.succeed("export", "first", "--out", "net.onnx", "--pixels", "normalized")
 
     def results_of(self, out, *options):
         """The results of a training of net.onnx."""
@@ -26,15 +26,15 @@ class ImportedNetworks(ProgramTest):
         self.assertEqual(half["weights_sha256"], whole["weights_sha256"])
         self.assertEqual(half["losses"], whole["losses"])
         make_data(self.folder / "pictures", [(16, 16), (20, 18)])
-        self.succeed("run", "--weights", "half", "--input", "pictures/images", "--out", "masks")
-        self.succeed("evaluate", "--weights", "half", "--data", "pictures")
-        self.succeed("quantize", "--weights", "half", "--out", "int8")
-        self.succeed("run", "--weights", "int8", "--input", "pictures/images", "--out", "masks8")
-        self.succeed("export", "half", "--onnx", "again.onnx")
+        self.succeed("run", "half", "--input", "pictures/images", "--out", "masks")
+        self.succeed("evaluate", "half", "--data", "pictures")
+        self.succeed("quantize", "half", "--out", "int8")
+        self.succeed("run", "int8", "--input", "pictures/images", "--out", "masks8")
+        self.succeed("export", "half", "--out", "again.onnx")
         self.assertIn("0 of them not supported", self.succeed("import", "again.onnx", "--bind", "batch=1", "--bind",
                                                               "height=16", "--bind", "width=16").stdout)
-        self.expect_error(4, "export", "int8", "--onnx", "x.onnx", says="int8")
-        self.expect_error(4, "export", "half", "--onnx", "x.onnx", "--opset", "13", says=["17", "--opset"])
+        self.expect_error(4, "export", "int8", "--out", "x.onnx", says="int8")
+        self.expect_error(4, "export", "half", "--out", "x.onnx", "--opset", "13", says=["17", "--opset"])
 
     def test_machines_agree_to_the_bit(self):
         results = self.results_of("three", "--steps", "2", "--contract", "bf16-exact", "--backend",
@@ -49,7 +49,7 @@ class ImportedNetworks(ProgramTest):
         self.assertEqual(one["weights_sha256"], two["weights_sha256"])
         for strategy in ("zero3", "tp", "pipeline:2", "layers", "ps-sync", "local-sgd:2"):
             with self.subTest(strategy=strategy):
-                result, = self.results_of(strategy.replace(":", ""), "--steps", "2", "--ranks", "2", "--parallel",
+                result, = self.results_of(strategy.replace(":", ""), "--steps", "2", "--ranks", "2", "--strategy",
                                           strategy)
                 self.assertEqual(len(result["losses"]), 2)
 
@@ -78,10 +78,10 @@ class ImportedNetworks(ProgramTest):
         self.expect_error(2, "train", "--model", "net.onnx", "--freeze", "nothing*", says=["--freeze", "nothing"])
         self.expect_error(2, "train", *FEW, "--freeze", "head*", says="--freeze")
         self.expect_error(2, "train", "--model", "missing.onnx", says="missing.onnx")
-        self.succeed("export", "first", "--onnx", "bytes.onnx")
+        self.succeed("export", "first", "--out", "bytes.onnx")
         self.expect_error(4, "train", "--model", "bytes.onnx", says="u8")
         (self.folder / "mine.onnx").write_text("mine")
-        self.expect_error(2, "export", "first", "--onnx", "mine.onnx", says="mine.onnx")
+        self.expect_error(2, "export", "first", "--out", "mine.onnx", says="mine.onnx")
 
     def test_frozen_weights_are_not_trained(self):
         self.results_of("frozen", "--steps", "1", "--freeze", "down*,bottom*")

@@ -44,7 +44,7 @@ class OwnRtl(ProgramTest):
     def build(self, module, *changes):
         """The machine mmu2 with that module, changed from each text into the next one."""
         shutil.rmtree(self.folder / "my_rtl", ignore_errors=True)
-        self.succeed("machine", "rtl", "my_rtl", module)
+        self.succeed("machine", "rtl", module, "--out", "my_rtl")
         file = self.folder / f"my_rtl/{module}.sv"
         text = file.read_text()
         for before, after in changes:
@@ -159,7 +159,7 @@ class OwnRtl(ProgramTest):
                 ("module", (ends[0], ends[0] + "\n  my_adder u_add ();"), "module: 'my_adder'")):
             with self.subTest(what):
                 shutil.rmtree(self.folder / "my_rtl", ignore_errors=True)
-                self.succeed("machine", "rtl", "my_rtl", "mmu_pe")
+                self.succeed("machine", "rtl", "mmu_pe", "--out", "my_rtl")
                 file = self.folder / "my_rtl/mmu_pe.sv"
                 text = file.read_text()
                 self.assertIn(change[0], text)

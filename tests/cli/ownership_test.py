@@ -8,7 +8,7 @@ from onnx_files import save_relu
 from support import *
 
 CONTENT = "content of a file that this program did not write\n"
-EVALUATE = ["evaluate", "--weights", "run", "--out", "ev", "--threads", "1"]
+EVALUATE = ["evaluate", "run", "--out", "ev", "--threads", "1"]
 DOT = ["explain", *TINY, "--dot"]
 
 
@@ -163,7 +163,7 @@ class Several(OwnershipTest):
         make_data(self.folder / "data", [(20, 20)])
         save_relu(self.folder)
         commands = {"ev": EVALUATE, "made": ["synthesize", "--images", "2", "--size", "32", "--out", "made"],
-                    "y": ["run", "model.onnx", "--input", "x.npy", "--output-dir", "y"],
+                    "y": ["run", "model.onnx", "--input", "x.npy", "--out", "y"],
                     "other": ["train", *TINY, "--steps", "1", "--out", "other"], "run": ["train", "--resume", "run", "--steps", "2"]}
         for folder, command in commands.items():
             (self.folder / folder).mkdir(exist_ok=True)

@@ -72,7 +72,7 @@ class Pages(ProgramTest):
 
     def test_an_evaluation_is_shown_with_its_worst_images(self):
         self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.5", "--out", "run", *CPU)
-        self.succeed("evaluate", "--weights", "run", "--out", "scores", "--worst", "2", "--regions", "1", *CPU)
+        self.succeed("evaluate", "run", "--out", "scores", "--worst", "2", "--regions", "1", *CPU)
         self.succeed("page", "run", "--evaluation", "scores", "--out", "page.html")
         page = self.read("page.html")
         self.assert_true_numbers(page)

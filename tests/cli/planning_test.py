@@ -32,7 +32,7 @@ class Planning(ProgramTest):
                   [value_info("x", [1, 3])], [value_info("y", [1, 3])],
                   [tensor(*weight) for weight in weights]))
         save_npy(self.folder / "x.npy", (1, 3), [1, 2, 3])
-        return ["run", "model.onnx", "--input", "x.npy", "--output-dir", "out", "--threads", "1"]
+        return ["run", "model.onnx", "--input", "x.npy", "--out", "out", "--threads", "1"]
 
     def test_a_chain_of_elementwise_operators(self):
         self.expect_linear(lambda n: self.chain(n, "Neg"), 2500)
@@ -47,7 +47,7 @@ class Planning(ProgramTest):
                 model([node("LSTM", ["x", "W", "R"], ["y"], integer("hidden_size", 8))],
                       [value_info("x", [steps, 1, 8])], [value_info("y", [steps, 1, 1, 8])], weights, 14))
             save_npy(self.folder / "x.npy", (steps, 1, 8), [0.1] * (steps * 8))
-            return ["run", "model.onnx", "--input", "x.npy", "--output-dir", "out", "--threads", "1"]
+            return ["run", "model.onnx", "--input", "x.npy", "--out", "out", "--threads", "1"]
         self.expect_linear(command, 150)
 
     def test_micro_batches(self):

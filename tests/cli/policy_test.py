@@ -85,10 +85,10 @@ class Formulas(ProgramTest):
         for part in ("images", "masks"):
             (data / part / "00.png").rename(data / part / f"{EVIL}.png")
         self.succeed("train", *FEW, "--steps", "1", "--out", "run")
-        self.succeed("evaluate", "--weights", "run", "--data", "data", "--out", "judged")
+        self.succeed("evaluate", "run", "--data", "data", "--out", "judged")
         rows = csv.DictReader(io.StringIO((self.folder / "judged/images.csv").read_text()))
         self.assertEqual({row["image"] for row in rows}, {"01", "02", "03", "'" + EVIL})
-        again = self.document("evaluate", "--weights", "run", "--data", "data", "--list", "judged/images.csv")
+        again = self.document("evaluate", "run", "--data", "data", "--list", "judged/images.csv")
         self.assertEqual({image["name"] for image in again["results"][0]["images"]},
                          {"01", "02", "03", EVIL})
 

@@ -30,7 +30,7 @@ class RanksTest(ProgramTest):
         self.assertGreater(exposed, 0)
 
     def test_averages_of_states_are_counted(self):
-        process = self.succeed(*RUN[:-2], "--ranks", "2", "--steps", "4", "--parallel", "local-sgd:2", "--out", "local")
+        process = self.succeed(*RUN[:-2], "--ranks", "2", "--steps", "4", "--strategy", "local-sgd:2", "--out", "local")
         said = re.search(r"1 collective and 0.00 MiB sent per rank and step, and ([\d.]+) MiB for an average of the "
                          r"states every 2 steps, ([\d.]+) per step; ", process.stderr)
         average, per_step = float(said[1]), float(said[2])
@@ -76,12 +76,12 @@ class RanksTest(ProgramTest):
         run = [*RUN[1:-1], "rank-ordered", "--ranks", "2"]
         replicas = self.train(*run, "--steps", "4", "--out", "dp")
         for stage in ("zero1", "zero2", "zero3"):
-            shards = self.train(*run, "--steps", "4", "--parallel", stage, "--out", stage)
+            shards = self.train(*run, "--steps", "4", "--strategy", stage, "--out", stage)
             self.assert_same_training(replicas, shards)
             self.assertEqual(replicas["epochs"][-1]["dice"], shards["epochs"][-1]["dice"])
         more = ["--steps", "6", "--ranks", "4"]
         self.assert_same_training(self.train("--resume", "dp", *more),
-                                  self.train("--resume", "zero3", *more, "--parallel", "zero2"))
+                                  self.train("--resume", "zero3", *more, "--strategy", "zero2"))
 
     def test_shards_of_the_batch_have_the_same_bits_at_any_number_of_ranks(self):
         run = [*RUN[1:], "--shards", "4", "--steps", "4"]
@@ -96,29 +96,29 @@ class RanksTest(ProgramTest):
         tree = self.train(*RUN[1:], "--ranks", "4", "--steps", "3", "--out", "tree")
         ordered = [*RUN[1:-1], "rank-ordered", "--ranks", "4", "--steps", "3"]
         for name, mesh in (("pipeline:2", "dp=2,pp=2"), ("ddp2d", "node=2,device=2")):
-            self.assert_same_training(tree, self.train(*ordered, "--parallel", name, "--mesh", mesh, "--out", name))
+            self.assert_same_training(tree, self.train(*ordered, "--strategy", name, "--mesh", mesh, "--out", name))
         replicas = self.train(*ordered, "--out", "dp")
         for mesh in ("node=4,device=1", "node=1,device=4"):
-            self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ddp2d", "--mesh", mesh,
+            self.assert_same_training(replicas, self.train(*ordered, "--strategy", "ddp2d", "--mesh", mesh,
                                                            "--out", mesh))
         for name in ("zero1", "zero3", "tp"):
-            self.expect_error(2, *RUN, "--parallel", name, "--ranks", "4", "--steps", "1", "--out", "x",
+            self.expect_error(2, *RUN, "--strategy", name, "--ranks", "4", "--steps", "1", "--out", "x",
                               says="choose the order ring or rank-ordered")
-        self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
+        self.assert_same_training(replicas, self.train(*ordered, "--strategy", "ps-sync", "--out", "ps"))
         self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
 
     def test_layers_cut_in_parts_learn_the_same_and_resume_whole(self):
         one = self.run_with(1, 4, "one")
         for name, extra in (("tp", ["--ranks", "2"]), ("mesh", ["--ranks", "4", "--mesh", "dp=2,tp=2"])):
-            parts = self.train(*RUN[1:-2], *extra, "--parallel", "tp", "--steps", "4", "--out", name)
+            parts = self.train(*RUN[1:-2], *extra, "--strategy", "tp", "--steps", "4", "--out", name)
             self.assertEqual(parts["parameters"], one["parameters"])
             for a, b in zip(one["losses"], parts["losses"]):
                 self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
         more = ["--steps", "6", "--ranks", "1"]
-        self.train("--resume", "mesh", *more, "--parallel", "dp")
+        self.train("--resume", "mesh", *more, "--strategy", "dp")
 
     def test_a_pipelines_cut_is_kept_with_the_run(self):
-        run = [*RUN[1:-2], "--ranks", "2", "--parallel", "pipeline:2"]
+        run = [*RUN[1:-2], "--ranks", "2", "--strategy", "pipeline:2"]
         whole = self.train(*run, "--steps", "3", "--out", "whole")
         self.train(*run, "--steps", "2", "--out", "part")
         cut = checkpoints(self.folder / "part")[0]["run"]["config"]["cut"]
@@ -129,10 +129,10 @@ class RanksTest(ProgramTest):
     def test_asynchronous_updates_are_recorded_and_played_again(self):
         one = self.run_with(1, 6, "one")
         run = [*RUN[1:-2], "--steps", "6"]
-        lone = self.train(*run, "--ranks", "2", "--parallel", "ps-async", "--out", "lone")
+        lone = self.train(*run, "--ranks", "2", "--strategy", "ps-async", "--out", "lone")
         self.assert_same_training(one, lone)  # a single worker has nobody to be late for
         for name in ("ps-async:2", "local-sgd-async:2"):
-            run = [*RUN[1:-2], "--ranks", "3", "--parallel", name]
+            run = [*RUN[1:-2], "--ranks", "3", "--strategy", name]
             first = self.train(*run, "--steps", "6", "--out", name)
             again = self.train(*run, "--steps", "6", "--out", f"{name}-again", "--replay", name)
             self.assert_same_training(first, again)
@@ -147,7 +147,7 @@ class RanksTest(ProgramTest):
         self.expect_error(2, "train", *run, "--steps", "6", "--out", "y", "--replay", "one", says="not a regular file")
 
     def test_local_sgd_goes_on_to_the_same_bits(self):
-        run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
+        run = [*RUN[1:], "--ranks", "2", "--strategy", "local-sgd:3"]
         whole = self.train(*run, "--steps", "5", "--out", "whole")
         self.train(*run, "--epochs", "1", "--out", "part")
         self.assert_same_training(whole, self.train("--resume", "part", "--steps", "5"))

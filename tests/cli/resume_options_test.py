@@ -34,7 +34,7 @@ STORED = {**LEARNING, **PICTURES, **COLOURS, **FILE, **KERNELS}
 REFUSED = {"--out": "b", "--init": "other", "--init-names": "names.json", "--init-skip": "head*"}
 
 # A new value is stored, and may change the bits of later steps.
-OTHER_BITS = ["--backend", "--fallback", "--machine", "--ranks", "--transport", "--parallel", "--mesh", "--order",
+OTHER_BITS = ["--backend", "--fallback", "--machine", "--ranks", "--transport", "--strategy", "--mesh", "--order",
               "--shards", "--replay"]
 SAME_BITS = ["--data", "--images", "--masks", "--list", "--input", "--target", "--cache", "--epochs", "--steps",
              "--mask-pictures", "--patience", "--overwrite", "--resume", "--previous", "--checkpoint-every",
@@ -147,8 +147,8 @@ class KernelOptions(ResumeTest):
     def test_a_name_that_no_kernel_has_is_refused_with_those_that_exist(self):
         self.succeed(*BASE, "--steps", "1", "--out", "a")
         for command in ([*BASE, "--out", "b"], ["explain", *TINY], ["trace", *TINY, "--out", "t"], ["find-lr", *FEW],
-                        ["cross-validate", *FEW, "--out", "c"], ["run", "--weights", "a", "--input", "a/masks", "--out", "m"],
-                        ["evaluate", "--weights", "a"]):
+                        ["cross-validate", *FEW, "--out", "c"], ["run", "a", "--input", "a/masks", "--out", "m"],
+                        ["evaluate", "a"]):
             with self.subTest(command[0]):
                 self.expect_error(2, *command, "--kernel", "nonsense", says=['a kernel "nonsense"', "one of: ", "gemm"])
 
@@ -231,10 +231,10 @@ class Machines(ResumeTest):
     def test_ranks_may_change_where_the_order_of_sums_does_not(self):
         shards = [*self.EXACT, "--order", "shard-tree", "--shards", "4"]
         _, rest = self.resumed("a", *shards, anew=["--ranks", "2", "--overlap", "--transport", "threads",
-                                                   "--order", "shard-tree", "--shards", "4", "--parallel", "dp"])
+                                                   "--order", "shard-tree", "--shards", "4", "--strategy", "dp"])
         self.assertEqual(rest[2]["ranks"], 2)
         self.succeed(*BASE, "--batch", "4", "--steps", "2", "--out", "b")
-        self.succeed("train", "--resume", "b", "--steps", "3", "--ranks", "4", "--parallel", "pipeline:2",
+        self.succeed("train", "--resume", "b", "--steps", "3", "--ranks", "4", "--strategy", "pipeline:2",
                      "--mesh", "dp=2,pp=2", "--order", "rank-ordered")
         stored = self.checkpoint("b")[2]
         self.assertEqual((stored["strategy"], stored["mesh"], stored["order"]), ("pipeline:2", "dp=2,pp=2", "rank-ordered"))
@@ -249,7 +249,7 @@ class Machines(ResumeTest):
                                                             "--simulate", "twin", "--fallback", "cpu"])
 
     def test_a_record_of_updates_is_replayed_in_both_parts(self):
-        asynchronous = [*BASE, "--batch", "4", "--ranks", "3", "--parallel", "ps-async"]
+        asynchronous = [*BASE, "--batch", "4", "--ranks", "3", "--strategy", "ps-async"]
         self.succeed(*asynchronous, "--steps", "4", "--checkpoint-every", "2", "--out", "whole")
         self.succeed(*asynchronous, "--steps", "2", "--replay", "whole", "--out", "part")
         self.succeed("train", "--resume", "part", "--steps", "4", "--replay", "whole")

@@ -75,7 +75,7 @@ class Resuming(RunTest):
         self.resume("a", "--steps", "17", "--checkpoint-every", "1")
         self.assertEqual(steps("a"), [17, 16])
         # Ranks that are apart have nothing to save until they have met.
-        whole = self.begin(*how, "--ranks", "2", "--parallel", "local-sgd:4", "--out", "b")
+        whole = self.begin(*how, "--ranks", "2", "--strategy", "local-sgd:4", "--out", "b")
         self.assertEqual(steps("b"), [8, 4])
         self.assert_same_training(whole, self.resume("b", "--previous"))
 
@@ -218,7 +218,7 @@ class Interruption(RunTest):
             output, errors = process.communicate(timeout=120)
             self.assertEqual(process.returncode, -signal.SIGKILL, output + errors)
             if goes_on:
-                self.succeed("run", "--weights", "a", "--input", "short/masks", "--out", "m")
+                self.succeed("run", "a", "--input", "short/masks", "--out", "m")
         self.assertEqual(resumed, 10)
         steps = checkpoints(run)[0]["step"] + 6
         whole = self.begin("--steps", steps, "--out", "whole")
@@ -244,7 +244,7 @@ class Damage(RunTest):
                 self.begin("--epochs", "2", "--out", what)
                 newest = self.tensors(what, 8)
                 damage()
-                result = self.succeed("run", "--weights", what, "--input", "whole/masks", "--out", f"m{what}")
+                result = self.succeed("run", what, "--input", "whole/masks", "--out", f"m{what}")
                 self.assertRegex(result.stderr, rf"(?s)NOTE: the newest checkpoint is damaged: .*{what}.* step 4")
                 result = self.succeed("train", "--resume", what, "--epochs", "3", "--json")
                 self.assertIn("NOTE: the newest checkpoint is damaged", result.stderr)
@@ -286,7 +286,7 @@ class Damage(RunTest):
                   says=["not finite", 'from node "', "checkpoint of step 0", "--lr"])
         self.expect_error(5, "train", "--resume", "a", says="not finite")
         self.succeed("synthesize", "--out", "data", "--images", "1", "--size", "16")
-        self.succeed("run", "--weights", "a", "--input", "data/images", "--out", "m")
+        self.succeed("run", "a", "--input", "data/images", "--out", "m")
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ class Run(ProgramTest):
         self.succeed("train", *TINY, "--data", "data", "--steps", "20", "--lr", "0.02", "--out", "run", *CPU)
 
     def apply(self, *arguments, images="data/images"):
-        return self.document("run", "--weights", "run", "--input", images, *CPU, *arguments)["results"]
+        return self.document("run", "run", "--input", images, *CPU, *arguments)["results"]
 
     def test_all_files_of_an_image_lie_beside_each_other(self):
         results = self.apply("--out", "out", "--save", "mask,probabilities,instances,overlay")
@@ -116,14 +116,14 @@ class Run(ProgramTest):
         results = self.apply("--out", "out", images="stack.tif")
         self.assertEqual([result["output"] for result in results], [f"out/stack_00{i}.png" for i in range(3)])
         self.assertEqual([result["section"] for result in results], [0, 1, 2])
-        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "a.png", says="3 images")
+        self.expect_error(2, "run", "run", "--input", "stack.tif", "--out", "a.png", says="3 images")
 
     def test_a_stack_gives_a_stack_when_asked_for(self):
         pages = [[(i * 37 + 50 * k) % 200 for i in range(20 * 18)] for k in range(3)]
         (self.folder / "stack.tif").write_bytes(tiff_stack(20, 18, pages))
         kinds = ["--format", "tiff", "--save", "mask,probabilities,instances,overlay"]
         self.apply("--out", "sections", *kinds, images="stack.tif")
-        noted = self.succeed("run", "--weights", "run", "--input", "stack.tif", "--out", "sections", *CPU, *kinds)
+        noted = self.succeed("run", "run", "--input", "stack.tif", "--out", "sections", *CPU, *kinds)
         self.assertIn('"stack.tif" has 3 sections, each of which gets its own files: stack_000, stack_001', noted.stderr)
         self.assertIn("--stack", noted.stderr)
         whole, = self.apply("--out", "whole", "--stack", *kinds, images="stack.tif")
@@ -134,12 +134,12 @@ class Run(ProgramTest):
             self.assertEqual(tiff_strips(self.folder / file), sum(sections, []), kind)
         self.assertEqual(len(list((self.folder / "whole").glob("*.tif"))), 4)
         self.assertEqual(self.apply("--out", "a.tif", "--stack", images="stack.tif")[0]["output"], "a.tif")
-        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "b", "--stack", says="--format")
+        self.expect_error(2, "run", "run", "--input", "stack.tif", "--out", "b", "--stack", says="--format")
 
     def test_a_stack_with_a_broken_section_leaves_no_file(self):
         stack = tiff_stack(20, 18, [[k] * (20 * 18) for k in range(3)])
         (self.folder / "stack.tif").write_bytes(stack[:-100])
-        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "whole", "--stack", *CPU,
+        self.expect_error(2, "run", "run", "--input", "stack.tif", "--out", "whole", "--stack", *CPU,
                           "--format", "tiff", says=['left out "stack.tif"', "no image could be done"])
         self.assertEqual(list((self.folder / "whole").glob("*.tif")), [])
 
@@ -147,7 +147,7 @@ class Run(ProgramTest):
         self.apply("--out", "out", "--save", "mask,instances", "--instances-of", "0")
         mask, objects = (png_pixels(self.folder / f"out/00{ending}")[1] for ending in (".png", ".instances.png"))
         self.assertEqual([value > 0 for value in objects], [value == 0 for value in mask])
-        self.expect_error(2, "run", "--weights", "run", "--input", "data/images", "--out", "b", "--save", "instances",
+        self.expect_error(2, "run", "run", "--input", "data/images", "--out", "b", "--save", "instances",
                           "--instances-of", "2", says=["--instances-of", "0 to 1"])
 
     def test_tiff_is_written_when_asked_for_or_named(self):
@@ -157,12 +157,12 @@ class Run(ProgramTest):
         self.assertEqual(self.apply("--out", "mask.tif", images="data/images/00.png")[0]["output"], "mask.tif")
         for path in ("out/00.tif", "out/00.probabilities.tif", "mask.tif"):
             self.assertEqual((self.folder / path).read_bytes()[:2], b"II")
-        self.expect_error(2, "run", "--weights", "run", "--input", "data/images/00.png", "--out", "a.png",
+        self.expect_error(2, "run", "run", "--input", "data/images/00.png", "--out", "a.png",
                           "--format", "tiff", says=["a.png", "--format tiff"])
 
     def test_images_far_from_those_of_the_training_are_told_of(self):
         (self.folder / "dark.png").write_bytes(png_bytes(16, 16, sample=lambda x, y, c: (x + y) % 3))
-        result = self.succeed("run", "--weights", "run", "--input", "dark.png", "--out", "out", *CPU)
+        result = self.succeed("run", "run", "--input", "dark.png", "--out", "out", *CPU)
         self.assertIn("dark.png", result.stderr)
         self.assertIn("those of the training", result.stderr)
 
@@ -175,7 +175,7 @@ class Run(ProgramTest):
 
     def test_broken_images_are_named_and_the_others_done(self):
         (self.folder / "data/images/01.png").write_bytes(b"\x89PNG broken")
-        result = self.run_program("run", "--weights", "run", "--input", "data/images", "--out", "out",
+        result = self.run_program("run", "run", "--input", "data/images", "--out", "out",
                                   "--save", "overlay", *CPU)
         self.assertEqual(result.returncode, 2)
         self.assertIn("1 of 3 images could not be done: 01.png", result.stderr)
@@ -183,7 +183,7 @@ class Run(ProgramTest):
                          ["00.overlay.png", "02.overlay.png"])
 
     def test_what_cannot_be_is_refused(self):
-        run = ["run", "--weights", "run", "--input", "data/images", "--out", "out", *CPU]
+        run = ["run", "run", "--input", "data/images", "--out", "out", *CPU]
         self.expect_error(2, *run, "--save", "masks", says=["--save", "probabilities", "masks"])
         self.expect_error(2, *run, "--threshold", "1.5", says="--threshold")
         self.expect_error(2, *run, "--seed-probability", "0.5", says=["--seed-probability", "--objects watershed"])

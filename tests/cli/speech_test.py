@@ -50,9 +50,9 @@ class Loudness(SpeechTest):
         self.assertIn("weights", result.stdout)
         masks = self.folder / "a/masks"
         (masks / "notes.txt").write_text("no picture")
-        result = self.succeed("run", "--weights", "a", "--input", masks, "--out", "m", "--quiet")
+        result = self.succeed("run", "a", "--input", masks, "--out", "m", "--quiet")
         self.assertRegex(result.stderr, r"^NOTE: .*notes\.txt")
-        self.expect_error(2, "run", "--weights", "none", "--input", masks, "--out", "m", "--quiet", says="none")
+        self.expect_error(2, "run", "none", "--input", masks, "--out", "m", "--quiet", says="none")
 
     def test_a_verbose_command_says_details(self):
         usual = self.succeed("train", *FEW, "--steps", "2", "--out", "a").stderr
@@ -60,9 +60,9 @@ class Loudness(SpeechTest):
         for text in ("nodes of a step", "validation loss", "MiB of memory at most"):
             self.assertIn(text, details)
             self.assertNotIn(text, usual)
-        self.assertRegex(self.succeed("run", "--weights", "a", "--input", "a/masks", "--out", "m", "-v").stderr,
+        self.assertRegex(self.succeed("run", "a", "--input", "a/masks", "--out", "m", "-v").stderr,
                          r"\w+\.png: \d+ x \d+ pixels in .* \(measured\)")
-        self.assertRegex(self.succeed("evaluate", "--weights", "a", "--verbose").stderr, r"Dice \d\.\d+, pixel accuracy")
+        self.assertRegex(self.succeed("evaluate", "a", "--verbose").stderr, r"Dice \d\.\d+, pixel accuracy")
         self.assertRegex(self.succeed("devices", "-v").stderr, r"^triptych .*s and \d+ MiB of memory at most\n$")
 
 
@@ -78,7 +78,7 @@ class Colours(SpeechTest):
         for options, environment in ((["--color", "never"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})):
             self.assertNotIn(ESCAPE, self.on_terminal("doctor", *options, **environment))
         self.assertIn(f"{ESCAPE}32mok", self.succeed("doctor", "--color", "always").stdout)
-        result = self.run_program("run", "--weights", "none", "--input", "x", "--out", "y", "--color", "always")
+        result = self.run_program("run", "none", "--input", "x", "--out", "y", "--color", "always")
         self.assertTrue(result.stderr.startswith(f"{ESCAPE}31mtriptych:{ESCAPE}0m "), result.stderr)
 
     def test_documents_for_programs_have_none(self):
@@ -114,7 +114,7 @@ class Stops(SpeechTest):
         return output, rest
 
     def test_a_prediction_keeps_whole_masks(self):
-        _, errors = self.stopped("0003.png: ", "run", "--weights", "run", "--input", "many/images", "--out", "found")
+        _, errors = self.stopped("0003.png: ", "run", "run", "--input", "many/images", "--out", "found")
         self.assertRegex(errors, rf"NOTE: stopped after \d+ of {MANY} images")
         written = sorted(path.name for path in (self.folder / "found").iterdir() if not path.name.startswith("."))
         self.assertGreaterEqual(len(written), 4)
@@ -123,7 +123,7 @@ class Stops(SpeechTest):
         self.assertIn(f"stopped after {len(written)} of", errors)
 
     def test_an_evaluation_writes_nothing(self):
-        output, errors = self.stopped("0003: ", "evaluate", "--weights", "run", "--data", "many", "--out", "judged")
+        output, errors = self.stopped("0003: ", "evaluate", "run", "--data", "many", "--out", "judged")
         self.assertIn("NOTE: stopped; nothing was written", errors)
         self.assertEqual(output, "")
         self.assertFalse((self.folder / "judged").exists())

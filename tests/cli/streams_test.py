@@ -10,7 +10,7 @@ TRAIN = ["train", *FEW, "--steps", "2", "--batch", "2", "--threads", "1"]
 COMMANDS = [
     (["--version"], 0, True), (["--help"], 0, True), (["foo"], 2, False), (["train", "--foo"], 2, False),
     (["devices"], 0, True), (["devices", "--json"], 0, True), (["machine", "show", "mmu4"], 0, True),
-    (["completion", "bash"], 0, True), (["explain", *FEW[:-2]], 0, True), (["run", "--weights", "none"], 2, False),
+    (["completion", "bash"], 0, True), (["explain", *FEW[:-2]], 0, True), (["run", "none"], 2, False),
     (["page", "none"], 2, False), (["launch", "-n", "2"], 2, False)]
 
 

@@ -30,7 +30,7 @@ def leaves(path=()):
 
 
 NAMED = b"%NAME%"  # the folder of that name, or a file in it
-RUN = ["--weights", "run"]
+RUN = ["run"]
 MACHINE = ["--machine", "machine.json"]
 LAB = [3, b"%NAME%/lab"]
 SMALL = ["--m", 4, "--k", 4, "--n", 4]
@@ -42,7 +42,7 @@ ROWS = {
                  ["--data", "data", "--list", "evil.csv", *TINY, "--out", "x"],
                  ["--model", "model.onnx", "--out", "x"], ["--resume", b"%NAME%/data"]],
     ("run",): [["model.onnx", "--out", "x"], [*RUN, "--input", b"%NAME%/data/images", "--out", "masks"],
-               ["good.onnx", "--input", b"%NAME%/x.npy", "--out", b"%NAME%/values"], ["--weights", b"%NAME%", "--input", "x", "--out", "y"]],
+               ["good.onnx", "--input", b"%NAME%/x.npy", "--out", b"%NAME%/values"], [b"%NAME%", "--input", "x", "--out", "y"]],
     ("evaluate",): [[*RUN, "--data", b"%NAME%/data"], [*RUN, "--data", "data", "--out", b"%NAME%/judged"],
                     [*RUN, "--data", "data", "--list", "evil.csv"]],
     ("cross-validate",): [["--data", b"%NAME%/data", "--folds", 2, "--out", "x", *TINY, "--epochs", 1]],
@@ -57,10 +57,10 @@ ROWS = {
     ("calibrate",): [["--out", b"%NAME%/no/c.json", "--backend", TEXT]],
     ("compare",): [["--data", b"%NAME%/data", *TINY, "--out", "c.html", *MACHINE, "--backends", "cpu,systolic"]],
     ("import",): [["model.onnx"], ["good.onnx"], [b"%NAME%.onnx"], ["good.onnx", "--json"]],
-    ("export",): [["run", "--onnx", b"%NAME%/model.onnx"], [b"%NAME%"]],
+    ("export",): [["run", "--out", b"%NAME%/model.onnx"], [b"%NAME%", "--out", "m.onnx"]],
     ("launch",): [["-n", 1, "train", "--data", b"%NAME%/data", "--out", b"%NAME%/r"], ["-n", 1, TEXT]],
     ("explain",): [["--model", "model.onnx"], ["--model", "unet-s", *MACHINE, "--backend", "systolic", "--contract", "bf16"]],
-    ("quantize",): [[*RUN, "--out", b"%NAME%/int8"], ["--weights", b"%NAME%", "--out", "x"]],
+    ("quantize",): [[*RUN, "--out", b"%NAME%/int8"], [b"%NAME%", "--out", "x"]],
     ("trace",): [["--model", "model.onnx"], ["--model", "unet-s", "--base", 2, "--depth", 1, "--size", 16, "--out", b"%NAME%/t.json"]],
     ("trace", "matmul"): [[*MACHINE, *SMALL, "--waves", b"%NAME%/w.fst"], ["--machine", b"%NAME%"]],
     ("trace", "conv"): [[*MACHINE, "--out", b"%NAME%/t.json"]],
@@ -68,14 +68,14 @@ ROWS = {
     ("kernel", "build"): [["evil.cu"], ["warns.cu", "--out", b"%NAME%/k.so"], [b"%NAME%.cu"]],
     ("kernel", "run"): [["evil.cu"], ["good.cu", b"%NAME%/x.npy", "--grid", 1, "--block", 1], ["good.cu", TEXT]],
     ("lab", "list"): [[]],
-    ("lab", "start"): [[7, b"%NAME%/new"], [7, b"%NAME%/lab"]],
+    ("lab", "start"): [[7, "--out", b"%NAME%/new"], [7, "--out", b"%NAME%/lab"]],
     ("lab", "predict"): [LAB],
     ("lab", "check"): [[*LAB, "--without-predictions"], [*LAB, "--without-predictions", "--json"],
                        [*LAB, "--results", b"%NAME%/r.json"]],
     ("machine", "list"): [[]],
     ("machine", "show"): [["machine.json"], ["bad.json"], ["machine.json", "--json"], [b"%NAME%.json"]],
     ("machine", "build"): [["bad.json"], ["machine.json", "--rtl", b"%NAME%"]],
-    ("machine", "rtl"): [[b"%NAME%/rtl", TEXT], [b"%NAME%/rtl", "mmu_pe"]],
+    ("machine", "rtl"): [[TEXT, "--out", b"%NAME%/rtl"], ["mmu_pe", "--out", b"%NAME%/rtl"]],
     ("mmu", "asm"): [["evil.s"], ["good.s", "--out", b"%NAME%/g.hex"]],
     ("mmu", "disasm"): [["evil.s"], [b"%NAME%"]],
     ("mmu", "run"): [["evil.s"], ["good.s", *MACHINE], ["good.s", "--dram", TEXT + "=x.npy"]],
@@ -138,7 +138,7 @@ class Terminal(ProgramTest):
         producer = onnx.field(2, TEXT) + onnx.field(3, TEXT)
         put("good.onnx", onnx.model([named], [x], [y]) + producer)
         put("model.onnx", onnx.model([onnx.node(TEXT, [TEXT], ["y"]) + onnx.field(3, TEXT)], [x], [y]) + producer)
-        cls.program("lab", "start", 3, cls.named + b"/lab")
+        cls.program("lab", "start", 3, "--out", cls.named + b"/lab")
         answers = json.loads(open(cls.named + b"/lab/answers.json").read())
         evil = {part: {name: TEXT + "\nlab 3: 100 of 100 points" for name in names} for part, names in answers.items()}
         with open(cls.named + b"/lab/answers.json", "w") as file:
@@ -193,7 +193,7 @@ class Terminal(ProgramTest):
         self.assertFalse([line for line in text.splitlines()[1:] if line.startswith("lab 3")], text)
 
     def test_colours_are_the_only_sequences(self):
-        result = self.program("run", "--weights", TEXT, "--input", "x", "--out", "y", "--color", "always")
+        result = self.program("run", TEXT, "--input", "x", "--out", "y", "--color", "always")
         self.assertIsNone(STEERS.search(COLOURS.sub("", result.stderr.decode())), result.stderr)
         self.assertIn(b"\x1b[31mtriptych:", result.stderr)
 

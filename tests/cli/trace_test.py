@@ -50,7 +50,7 @@ class Timeline(ProgramTest):
     def test_ranks_compute_and_communicate_beside_one_another(self):
         def lanes(*extra):
             events = self.events(*TINY, "--mode", "train", "--batch", "4", "--threads", "1", "--ranks", "2",
-                                 "--parallel", "pipeline:4", "--transport", "simulated", *extra)
+                                 "--strategy", "pipeline:4", "--transport", "simulated", *extra)
             names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
             self.assertEqual(names, ["rank 0: cpu", "rank 1: cpu"])
             for rank in range(2):
@@ -72,7 +72,7 @@ class Timeline(ProgramTest):
             self.assertEqual(result["rank"], rank)
             self.assertLessEqual(result["exposed"]["value"], result["time"]["value"])
         self.expect_error(2, "trace", *TINY, "--ranks", "2", says="--mode train")
-        self.expect_error(2, "trace", *TINY, "--mode", "train", "--ranks", "2", "--parallel", "ps-async",
+        self.expect_error(2, "trace", *TINY, "--mode", "train", "--ranks", "2", "--strategy", "ps-async",
                           says="another strategy")
 
 

@@ -70,6 +70,29 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", *TINY, "extra", says='unexpected argument "extra"')
         self.expect_error(2, "bench", "matmul", "--sizs", "3", says="triptych bench matmul --help")
 
+    def test_old_spellings_are_answered_with_the_present_ones(self):
+        for words, present in [("run --weights r --input a --out b", "triptych run RUN"), ("run --weights=r", "triptych run RUN"),
+                               ("evaluate --weights r", "triptych evaluate RUN"),
+                               ("quantize --weights r --out b", "triptych quantize RUN"),
+                               ("run a.onnx --input x.npy --output-dir o", "--out"),
+                               ("export r --onnx a.onnx", "--out FILE.onnx"),
+                               ("export r --safetensors a.safetensors", "--out FILE.safetensors"),
+                               ("train --parallel zero1", "--strategy"), ("trace --parallel=dp", "--strategy"),
+                               ("lab start 1 mine", "--out mine")]:
+            with self.subTest(words):
+                self.expect_error(2, *words.split(), says=f'did you mean "{present}"?')
+        self.expect_error(2, "machine", "rtl", "my_rtl", "mmu_pe", says="--out is required")
+        said = self.expect_error(2, "machine", "list", "--parallel", "dp").stderr
+        self.assertNotIn("--strategy", said, "a command without that option")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_run_and_a_model_are_told_apart_by_what_is_there(self):
+        (self.folder / "a").write_text("no model")
+        self.expect_error(2, "run", "a", "--input", "a", "--out", "o", says="ONNX")
+        self.expect_error(2, "run", "b.onnx", "--input", "a", "--out", "o", says='"b.onnx"')
+        (self.folder / "r.onnx").mkdir()
+        self.expect_error(2, "run", "r.onnx", "--input", "a", "--out", "o", says="checkpoint")
+
     def test_unknown_names_are_answered_with_the_known_ones(self):
         self.expect_error(2, "train", "--model", "vgg", says=['"vgg"', "unet-s, unet-m, unet-l, cnn, mlp"])
         self.expect_error(2, "train", "--backend", "abacus", says=['"abacus"', "cpu"])
@@ -97,7 +120,7 @@ class WrongUsage(ProgramTest):
 
     def test_a_missing_value_or_a_missing_option_is_named(self):
         self.expect_error(2, "train", "--model", says="--model")
-        self.expect_error(2, "run", "--weights", "x", "--out", "y", says="--input is required")
+        self.expect_error(2, "run", "x", "--out", "y", says="--input is required")
         self.expect_error(2, "synthesize", says="--out is required")
 
     def test_the_last_of_equal_options_counts(self):

@@ -35,7 +35,7 @@ def run(options, case, folder, *machine):
     for i, array in enumerate(case.arrays("input")):
         numpy.save(folder / f"input_{i}.npy", array, allow_pickle=False)
         inputs += ["--input", str(folder / f"input_{i}.npy")]
-    command = [options.program, "run", str(case.model), *inputs, "--output-dir", str(folder / "out"), "--threads", "1",
+    command = [options.program, "run", str(case.model), *inputs, "--out", str(folder / "out"), "--threads", "1",
                *machine]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300)
     return result.returncode, result.stderr.strip()

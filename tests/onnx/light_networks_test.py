@@ -41,7 +41,7 @@ def problem_of(program, model):
         key, shape = input_of(model)
         ramp = numpy.arange(numpy.prod(shape)).reshape(shape) / numpy.prod(shape)
         numpy.save(f"{folder}/x.npy", ramp.astype("<f4"))
-        command = [program, "run", str(model), "--input", f"{key}={folder}/x.npy", "--output-dir", f"{folder}/out"]
+        command = [program, "run", str(model), "--input", f"{key}={folder}/x.npy", "--out", f"{folder}/out"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if result.returncode != 0:
             return result.stderr.strip()

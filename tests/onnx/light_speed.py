@@ -53,7 +53,7 @@ def memory(program, model):
     with tempfile.TemporaryDirectory() as folder:
         name, shape = input_of(model)
         numpy.save(f"{folder}/x.npy", numpy.zeros(shape, "f4"))
-        command = [program, "run", str(model), "--input", f"{name}={folder}/x.npy", "--output-dir", f"{folder}/out", "--verbose"]
+        command = [program, "run", str(model), "--input", f"{name}={folder}/x.npy", "--out", f"{folder}/out", "--verbose"]
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stderr
     return (int(re.search(pattern, said)[1]) for pattern in (r"the run needs (\d+) MiB", r"(\d+) MiB of memory at most"))
 

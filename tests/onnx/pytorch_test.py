@@ -96,7 +96,7 @@ def problem_of(program, network, x, axes, opset):
         expected = network(x)
         expected = (expected[0] if isinstance(expected, tuple) else expected).detach()
         numpy.save(folder / "x.npy", x.numpy())
-        command = [program, "run", str(folder / "m.onnx"), "--input", str(folder / "x.npy"), "--output-dir",
+        command = [program, "run", str(folder / "m.onnx"), "--input", str(folder / "x.npy"), "--out",
                    str(folder / "out"), "--threads", "1"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if result.returncode != 0:

@@ -159,10 +159,10 @@ def problem_of(program, network, folder):
     worst = max(abs(a - b) / b for a, b in zip(got, expected))
     if len(got) != STEPS or not worst <= 1e-3:
         return f"losses differ by {worst:.2e}: {got} instead of {expected}"
-    run(program, "export", folder / "run", "--onnx", folder / "out.onnx", "--pixels", "normalized")
+    run(program, "export", folder / "run", "--out", folder / "out.onnx", "--pixels", "normalized")
     x = torch.randn(2, 1, SIDE, SIDE)
     numpy.save(folder / "x.npy", x.numpy())
-    run(program, "run", folder / "out.onnx", "--input", folder / "x.npy", "--output-dir", folder / "y", "--threads", 1)
+    run(program, "run", folder / "out.onnx", "--input", folder / "x.npy", "--out", folder / "y", "--threads", 1)
     logits = network.eval()(x).detach().numpy()
     difference = abs(numpy.load(folder / "y/output_0.npy") - logits).max()
     if not difference <= 1e-2:

@@ -153,7 +153,7 @@ def problem_of_pictures(program, network, folder):
     problem = problem_of(got, torch_losses(network, {"image": x}, lambda logits: F.cross_entropy(logits, y)))
     if problem:
         return problem
-    run(program, "evaluate", "--weights", folder / "run", "--data", folder / "data", "--out", folder / "judged")
+    run(program, "evaluate", folder / "run", "--data", folder / "data", "--out", folder / "judged")
     rows = list(csv.DictReader((folder / "judged/examples.csv").read_text().splitlines()))
     by_name = {f"{CLASSES[label]}/{i}": CLASSES[best] for i, (label, best) in
                enumerate(zip(labels, network.eval()(x).argmax(1).tolist()))}

@@ -66,7 +66,7 @@ def test_run_has_the_command_lines_bits(tmp_path):
     assert ours.finished and ours.losses.tolist() == np.float32(theirs["losses"]).tolist()
     assert ours.weights_sha256 == theirs["weights_sha256"]
     assert [e["dice"] for e in ours.epochs] == [e["dice"] for e in theirs["epochs"]]
-    judged = subprocess.run([program, "evaluate", "--weights", tmp_path / "b", "--json"],
+    judged = subprocess.run([program, "evaluate", tmp_path / "b", "--json"],
                             capture_output=True, text=True)
     assert judged.returncode == 0, judged.stderr
 
@@ -239,7 +239,7 @@ def test_torch_loader_with_workers(tmp_path):
      "the value 7, which is no class: they are 0 to 2, and -100"),
     (lambda out: with_loader(out, Loader(batch=2, scale=np.inf)).train(), "batch 0: it has a value of"),
     (lambda out: with_loader(out, Loader(), batch=4).train(), "rows 0 to 4 of the batch"),
-    (lambda out: with_loader(out, Loader(), ranks=2, parallel="ps-async"), "step together"),
+    (lambda out: with_loader(out, Loader(), ranks=2, strategy="ps-async"), "step together"),
     (lambda out: triptych.Trainer.resume(out, batch=3), "batch cannot change"),
     (lambda out: triptych.Trainer.resume(out / "nothing"), "nothing"),
 ])

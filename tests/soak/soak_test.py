@@ -178,7 +178,7 @@ class Soak:
         (self.work / "scale.cu").write_text(KERNEL)
         self.command("synthesize", "synthesize", "--images", 4, "--size", 32, "--out", "data")
         for number, name in ((6, "6-cuda"), (7, "7-bandwidth")):
-            self.command(f"lab start {number}", "lab", "start", number, f"lab{number}")
+            self.command(f"lab start {number}", "lab", "start", number, "--out", f"lab{number}")
             solution = self.source / "tests" / "labs" / "solutions" / name
             shutil.copytree(solution, self.work / f"lab{number}", dirs_exist_ok=True)
         self.series.clear()
@@ -189,9 +189,9 @@ class Soak:
             shutil.rmtree(self.work / run, ignore_errors=True)
         self.command("train", "train", *TINY, "--steps", 6, "--checkpoint-every", 1, "--out", "run")
         self.command("train --resume", "train", "--resume", "run", "--steps", 12, "--threads", 1, "--quiet")
-        self.command("run", "run", "--weights", "run", "--input", "data/images", "--out", "masks", "--threads", 1)
-        self.command("evaluate", "evaluate", "--weights", "run", "--data", "data", "--out", "scores", "--threads", 1)
-        self.command("export", "export", "run", "--onnx", "model.onnx")
+        self.command("run", "run", "run", "--input", "data/images", "--out", "masks", "--threads", 1)
+        self.command("evaluate", "evaluate", "run", "--data", "data", "--out", "scores", "--threads", 1)
+        self.command("export", "export", "run", "--out", "model.onnx")
         self.command("compare", "compare", *TINY, "--epochs", 1, "--steps-per-epoch", 2, "--backends", "cpu,systolic",
                      "--figures", "i9-9900k", "--out", "compare.html")
         self.command("launch", "launch", "-n", 2, "train", *TINY, "--transport", "mpi", "--steps", 4,
@@ -218,7 +218,7 @@ class Soak:
 
     def start_all(self):
         self.start_training("long-training", "--checkpoint-every", 1)
-        self.start_training("long-ranks", "--ranks", 2, "--parallel", "zero1", "--overlap", "--checkpoint-every", 100)
+        self.start_training("long-ranks", "--ranks", 2, "--strategy", "zero1", "--overlap", "--checkpoint-every", 100)
         if self.module:
             for part in ("plans", "runs"):
                 self.start(f"python-{part}", [sys.executable, "-B", __file__, "--worker", part], PYTHONPATH=self.module)

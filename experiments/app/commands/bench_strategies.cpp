@@ -287,7 +287,7 @@ Command add_strategies_bench(Command& bench, Context& context) {
       .capture_default_str();
   command
       .add_option("--strategies", options->strategies,
-                  "of several ranks, as train --parallel takes them")
+                  "of several ranks, as train --strategy takes them")
       .capture_default_str();
   add_run_option(command, "--batch", options->batch, "images per step, of all ranks together");
   command.add_option("--steps", options->steps, "of an epoch")

@@ -272,7 +272,7 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
 void add_evaluate_command(Command& app, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
-  options->prediction.add_weights_to(command).required();
+  options->prediction.add_run_to(command);
   command.add_option("--data", options->images.data,
                      "folder with images/ and masks/, else the run's validation images");
   command.add_option("--images", options->images.images,

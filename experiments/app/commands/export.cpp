@@ -1,7 +1,11 @@
 // `triptych export`: a trained model as an ONNX file, for other programs and other machines.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fmt/format.h>
+
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
@@ -18,49 +22,59 @@ namespace {
 
 struct ExportOptions {
   std::string run;
-  std::string onnx;
+  std::string out;
   training::RunExportOptions file;
-  std::string safetensors;
   std::string names;
   bool previous = false;
   bool names_pixels = false;  ///< --pixels was given
 
-  const std::string& path() const { return onnx.empty() ? safetensors : onnx; }
+  bool is_onnx() const { return out.ends_with(".onnx"); }
 };
+
+constexpr std::array<std::string_view, 2> kOfOnnx = {"--opset", "--pixels"};
+constexpr std::array<std::string_view, 1> kOfSafetensors = {"--names"};
+
+/// Throws InvalidArgument for a file of another kind and for options of the other kind.
+void require_kind(const ExportOptions& options, const Command& command) {
+  if (options.is_onnx()) return command.refuse(kOfSafetensors, "an ONNX file");
+  if (!options.out.ends_with(".safetensors"))
+    throw InvalidArgument(
+        fmt::format("--out \"{}\": the name must end in .onnx (weights and network) or "
+                    ".safetensors (weights)",
+                    options.out));
+  command.refuse(kOfOnnx, "a file of safetensors");
+}
 
 void write_weights(const ExportOptions& options, const training::SavedRun& run) {
   const auto names = options.names.empty() ? training::NameMap() : training::NameMap(options.names);
   const auto weights = training::named_weights(run, names);
-  write_own_file(options.safetensors,
+  write_own_file(options.out,
                  [&](AtomicFile& file) { return write_safetensors(file, sources_of(weights)); });
 }
 
 void export_run(const ExportOptions& options, const Context& context) {
-  if (options.onnx.empty() == options.safetensors.empty())
-    throw InvalidArgument("export writes one file; give --onnx FILE or --safetensors FILE");
-  require_own_file(options.path());
   const auto run = load_noted_run(options.run, options.previous);
   const bool arrays = training::is_on_arrays(run);
   if (arrays && options.names_pixels)
     throw InvalidArgument(
         "the run is on arrays, which its network takes as they are; leave out --pixels");
-  if (options.onnx.empty()) {
-    write_weights(options, run);
+  if (options.is_onnx()) {
+    write_own_file(options.out, training::encode_run(run, options.file));
   } else {
-    write_own_file(options.onnx, training::encode_run(run, options.file));
+    write_weights(options, run);
   }
   if (context.json) {
     print_document("export",
                    page::Json::array({{{"run", options.run},
-                                       {"file", options.path()},
-                                       {"bytes", std::filesystem::file_size(options.path())},
-                                       {"pixels", options.onnx.empty() || arrays
-                                                      ? page::Json()
-                                                      : page::Json(name_of(options.file.pixels))},
+                                       {"file", options.out},
+                                       {"bytes", std::filesystem::file_size(options.out)},
+                                       {"pixels", options.is_onnx() && !arrays
+                                                      ? page::Json(name_of(options.file.pixels))
+                                                      : page::Json()},
                                        {"step", run.losses.size()}}}));
     return;
   }
-  print_text("the weights of step {} written to {}\n", run.losses.size(), options.path());
+  print_text("the weights of step {} written to {}\n", run.losses.size(), options.out);
 }
 
 }  // namespace
@@ -69,29 +83,28 @@ void add_export_command(Command& app, Context& context) {
   auto options = std::make_shared<ExportOptions>();
   auto command = app.add_subcommand("export", "Write a trained model for other programs");
   command.add_option("run", options->run, "the run folder of a training").required();
-  command.add_option("--onnx", options->onnx, "the ONNX file to write").output_file();
+  command
+      .add_option("--out", options->out,
+                  "FILE.onnx for weights and network, or FILE.safetensors for the weights")
+      .output_file()
+      .required();
   command
       .add_option("--opset", options->file.opset,
                   "ONNX's operator set; else 17, or that of the file that the network is from")
-      .only_with("--onnx")
       .check(whole_from(onnx::kFirstExportOpset, onnx::kLastExportOpset));
   command
       .add_option("--pixels", options->file.pixels,
                   "what the model takes: uint8 (0 to 255), unit (0 to 1), or normalized as the "
                   "network does")
-      .only_with("--onnx")
       .capture_default_str();
-  command
-      .add_option("--safetensors", options->safetensors,
-                  "the weights alone, as a file of safetensors")
-      .output_file();
-  command
-      .add_option("--names", options->names,
-                  "JSON of names: those of the model, and what they are called in the file")
-      .only_with("--safetensors");
+  command.add_option("--names", options->names,
+                     "JSON file that maps names of weights of the model to names in a file of "
+                     "safetensors");
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
+    require_own_file(options->out);
+    require_kind(*options, command);
     options->names_pixels = command.count("--pixels") > 0;
     export_run(*options, context);
   });

@@ -214,7 +214,7 @@ void add_import_command(Command& app, Context& context) {
   auto options = std::make_shared<ImportCommandOptions>();
   auto command = app.add_subcommand("import", "Show which nodes of an ONNX file run where");
   command.add_option("model", options->model.file, "an ONNX file").required();
-  options->model.add_to(command, false);
+  options->model.add_to(command);
   command.add_option("--backend", options->backends, "list of machines; else all that are there");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { import(*options, context); });

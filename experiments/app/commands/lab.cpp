@@ -242,9 +242,13 @@ Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOption
                  const std::string& name, const std::string& help) {
   auto command = lab.add_subcommand(name, help);
   command.add_option("number", options->number, "of the lab").required();
-  command.add_option("folder", options->folder, "default: lab-NUMBER-NAME");
   command.add_flag("--json", context.json, "print JSON");
   return command;
+}
+
+void add_folder(Command& command, LabOptions& options) {
+  command.add_option("folder", options.folder,
+                     "folder of the lab (default: lab-NUMBER-NAME, or this one if it is a lab)");
 }
 
 }  // namespace
@@ -258,12 +262,16 @@ void add_lab_command(Command& app, Context& context) {
   listing.callback([&context] { list_labs(context.json); });
   auto starting =
       add_part(command, context, options, "start", "Copy a lab's handout to a new folder");
+  starting.add_option("--out", options->folder, "new or empty folder (default: lab-NUMBER-NAME)");
   starting.add_flag("--notebook", options->notebook, "as a notebook for Jupyter, too: lab.ipynb");
   starting.callback([options, &context] { start_lab(*options, context.json); });
-  add_part(command, context, options, "predict", "Commit the predictions in answers.json")
-      .callback([options, &context] { commit_predictions(*options, context.json); });
+  auto predicting =
+      add_part(command, context, options, "predict", "Commit the predictions in answers.json");
+  add_folder(predicting, *options);
+  predicting.callback([options, &context] { commit_predictions(*options, context.json); });
   auto checking =
       add_part(command, context, options, "check", "Grade a folder, and say what is not right");
+  add_folder(checking, *options);
   checking
       .add_text(
           "--seed", [options](const std::string& text) { options->seed = read_seed(text); },

@@ -325,7 +325,7 @@ void add_machine_command(Command& app, Context& context) {
   building.callback(
       [options, &context] { with_array_errors([&] { build(*options, context.json); }); });
   auto writing = command.add_subcommand("rtl", "Copies of the RTL's modules, to change");
-  writing.add_option("folder", options->rtl, "where to").output_folder().required();
+  writing.add_option("--out", options->rtl, "folder for the copies").output_folder().required();
   writing.add_option("modules", options->modules, "names: mmu_pe mmu_array_grid").required();
   writing.callback(
       [options, &context] { with_array_errors([&] { write_modules(*options, context.json); }); });

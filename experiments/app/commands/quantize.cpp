@@ -93,7 +93,7 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
                score(quality.scores.pixel_error)});
   }
   table.print();
-  print_text("calibrated on {}, scored on {}; use it with: triptych run --weights {}\n",
+  print_text("calibrated on {}, scored on {}; use it with: triptych run {}\n",
              counted(static_cast<std::int64_t>(images), "training image"),
              counted(qualities[0].scores.images, "validation image"), options.out);
 }
@@ -134,7 +134,7 @@ void quantize(const QuantizeOptions& options, const Context& context) {
 void add_quantize_command(Command& app, Context& context) {
   auto options = std::make_shared<QuantizeOptions>();
   auto command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
-  command.add_option("--weights", options->weights, "the run folder of a training").required();
+  command.add_option("run", options->weights, "folder of a trained run").required();
   command.add_option("--out", options->out, "the run folder for the int8 weights")
       .output_folder()
       .required();

@@ -317,27 +317,36 @@ void run(const RunOptions& options, const Command& command, Context& context) {
 }
 
 /// Options of a trained run, which say nothing of an ONNX file.
-constexpr std::array<std::string_view, 3> kOfRuns = {"--weights", "--out", "--previous"};
+constexpr std::array<std::string_view, 1> kOfRuns = {"--previous"};
+constexpr std::array<std::string_view, 1> kOfModels = {"--bind"};
 
-void require_options_of_models(const Command& command) {
+/// True for the file of an ONNX model, also for the name of a missing one; false for a run.
+bool is_model(const fs::path& path) {
+  if (fs::is_directory(path)) return false;
+  return fs::exists(path) || path.extension() == ".onnx";
+}
+
+void run_model(RunOptions& options, const Command& command, Context& context) {
+  command.require_fitting({});
   command.refuse(kOfRuns, "an ONNX file");
   command.refuse(kOfMasks, "an ONNX file");
-  if (command.count("--output-dir") == 0) throw InvalidArgument("--output-dir is required");
+  options.onnx.model.file = options.prediction.weights;
+  options.onnx.inputs = options.inputs;
+  options.onnx.folder = options.out;
+  run_onnx(options.onnx, options.prediction.machine, context);
 }
 
-void require_options_of_runs(const Command& command) {
-  for (const auto* option : {"--weights", "--input", "--out"}) {
-    if (command.count(option) == 0) throw InvalidArgument(fmt::format("{} is required", option));
+void run_trained(RunOptions& options, const Command& command, Context& context) {
+  command.refuse(kOfModels, "a trained run");
+  if (options.inputs.empty()) throw InvalidArgument("--input is required");
+  const auto named = format_named(options.out);
+  if (named && command.count("--format") == 0) options.files.format = *named;
+  if (named && *named != options.files.format) {
+    throw InvalidArgument(fmt::format("--out \"{}\" is not named as a picture of --format {}",
+                                      options.out, name_of(options.files.format)));
   }
-}
-
-void add_onnx_options(Command& command, RunOptions& options) {
-  auto& onnx = options.onnx;
-  command.add_option("model", onnx.model.file, "an ONNX file, instead of --weights");
-  command.add_option("--output-dir", onnx.folder, "folder for output_0.npy, output_1.npy, ...")
-      .output_folder()
-      .only_with("model");
-  onnx.model.add_to(command, true);
+  command.require_fitting({{"--format", std::string(name_of(options.files.format))}});
+  run(options, command, context);
 }
 
 void add_output_options(Command& command, RunOptions& options) {
@@ -378,36 +387,28 @@ void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   auto command =
       app.add_subcommand("run", "Apply a trained model to images, or an ONNX file to arrays");
-  options->prediction.add_weights_to(command);
+  command
+      .add_option("model", options->prediction.weights, "folder of a trained run, or an ONNX file")
+      .required();
   command.add_option(
       "--input", options->inputs,
       "PNG, TIFF and JPEG files, and folders of them; of an ONNX file [NAME=]FILE.npy");
   command
       .add_option("--out", options->out,
-                  "folder for the masks; of one image also FILE.png or FILE.tif")
-      .output_folder();
+                  "folder for the masks, or for output_0.npy, output_1.npy, ... of an ONNX file; "
+                  "for one image also FILE.png or FILE.tif")
+      .output_folder()
+      .required();
   add_output_options(command, *options);
-  add_onnx_options(command, *options);
+  options->onnx.model.add_to(command);
   options->prediction.add_to(command);
   command.option("--threshold").only_with("--save", {"mask", "instances", "overlay"});
   command.fits_later_with("--out");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     options->prediction.read(command);
-    if (command.count("model") > 0) {
-      require_options_of_models(command);
-      options->onnx.inputs = options->inputs;
-      return run_onnx(options->onnx, options->prediction.machine, context);
-    }
-    require_options_of_runs(command);
-    const auto named = format_named(options->out);
-    if (named && command.count("--format") == 0) options->files.format = *named;
-    if (named && *named != options->files.format) {
-      throw InvalidArgument(fmt::format("--out \"{}\" is not named as a picture of --format {}",
-                                        options->out, name_of(options->files.format)));
-    }
-    command.require_fitting({{"--format", std::string(name_of(options->files.format))}});
-    run(*options, command, context);
+    const bool model = is_model(options->prediction.weights);
+    (model ? run_model : run_trained)(*options, command, context);
   });
 }
 

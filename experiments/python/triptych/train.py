@@ -126,7 +126,7 @@ class Trainer:
     PyTorch's DataLoader. validation: (images, masks) or a loader. The default is a share of the
     images, or none for a loader. out: the run's folder (default: a new one in runs/). machine: the
     command line's options of a machine and of ranks, such as
-    {"ranks": 4, "parallel": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
+    {"ranks": 4, "strategy": "zero1", "machine": "mmu16"}. All but "machine" may be keywords, too:
     threads=1. Other keywords are the fields of a run's configuration: epochs, batch, learning_rate,
     seed, loss, ...
 

@@ -107,7 +107,7 @@ def neighbour(programs, threads):
 def first(programs, threads, folder):
     """From the start of the process to the mask, packing of the weights included."""
     entry = programs.ours(threads, name="ours")
-    entry.command = [programs.program, "run", "--weights", folder / "run", "--input",
+    entry.command = [programs.program, "run", folder / "run", "--input",
                      folder / "image/images/00000.png", "--out", folder / "masks", "--threads",
                      threads]
     entry.runs_to_time = 10

@@ -87,7 +87,7 @@ const std::map<std::string, std::string> kValues = {{"--data", "other"},
                                                     {"--interconnect", "switch"},
                                                     {"--link-latency", "1"},
                                                     {"--link-bandwidth", "9"},
-                                                    {"--parallel", "zero1"},
+                                                    {"--strategy", "zero1"},
                                                     {"--shards", "4"},
                                                     {"--mesh", "dp=2,pp=2"},
                                                     {"--order", "ring"},
@@ -118,7 +118,7 @@ const std::map<std::string, Words> kBeside = {
     {"--link-latency", {"--transport", "simulated"}},
     {"--link-bandwidth", {"--transport", "simulated"}},
     {"--shards", {"--order", "shard-tree"}},
-    {"--replay", {"--parallel", "ps-async"}}};
+    {"--replay", {"--strategy", "ps-async"}}};
 
 /// `train` as the command line makes it.
 struct Train {
