@@ -7,9 +7,10 @@ an environment variable (switch.h). A first run of every test records which cond
 values, so that a mutant is tried by those tests alone. A mutant whose condition never had the other value
 survives without a run.
 
-  mutants.py TREE [--sample 200] [--seed 1] [--minutes 25] [--only PREFIX] [--skip-tests REGEX]
+  mutants.py TREE [--sample 200] [--seed 1] [--minutes 25] [--only PREFIX] [--again] [--skip-tests REGEX]
 
-TREE holds the copy, its build, the records and results.json. A later run builds what changed.
+TREE holds the copy, its build, the records and results.json. A later run builds what changed. With --again it
+tries only the mutants of results.json that no test killed, and keeps the verdicts of the others.
 """
 import argparse
 import concurrent.futures
@@ -273,6 +274,22 @@ def report(tree, verdicts, reasons):
     return share >= WANTED_SHARE
 
 
+def earlier_verdicts(tree, mutants):
+    """The verdicts in results.json. Those of mutants that no test killed belong to them as they are now, for lines
+    and numbers may have moved."""
+    verdicts, rest = {}, {}
+    for entry in json.loads((tree.folder / "results.json").read_text()):
+        verdict = entry.pop("verdict")
+        if verdict.startswith("killed"):
+            verdicts[Mutant(**entry)] = verdict
+        else:
+            rest[entry["path"], entry["text"], entry["negated"]] = verdict
+    for mutant in mutants:
+        if (mutant.path, mutant.text, mutant.negated) in rest:
+            verdicts[mutant] = rest[mutant.path, mutant.text, mutant.negated]
+    return verdicts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tree", type=pathlib.Path, help="folder of the copy, its build and the results")
@@ -280,6 +297,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the choice of mutants")
     parser.add_argument("--minutes", type=float, default=25, help="no mutant is begun later than this")
     parser.add_argument("--only", default="", help="prefix of the files that are made wrong")
+    parser.add_argument("--again", action="store_true", help="try the mutants of results.json that were not killed")
     parser.add_argument("--skip-tests", default=NO_TESTS, help="regular expression of tests that are not used")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
@@ -288,8 +306,13 @@ def main():
     mutants = tree.compile(mutants)
     tests = tree.record(digest, tree.commands(options.skip_tests))
     mutants = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
-    sample = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
-    return 0 if report(tree, run_sample(tree, sample, tests, deadline), explained()) else 1
+    if options.again:
+        verdicts = earlier_verdicts(tree, mutants)
+        sample = [mutant for mutant, verdict in verdicts.items() if not verdict.startswith("killed")]
+    else:
+        verdicts, sample = {}, random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
+    verdicts.update(run_sample(tree, sample, tests, deadline))
+    return 0 if report(tree, verdicts, explained()) else 1
 
 
 if __name__ == "__main__":
