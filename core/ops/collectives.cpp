@@ -7,6 +7,8 @@
 #include <limits>
 #include <sstream>
 
+#include "core/ops/elementwise.h"
+
 namespace triptych {
 namespace {
 
