@@ -94,17 +94,10 @@ class RequantizeFinish {
     });
   }
 
-  /// The same for the channels from `channel` on: finish(sum, number of the channel).
-  template <class Body>
-  [[gnu::always_inline]] void across(std::int64_t channel, const Body& body) const {
-    const auto *bias = bias_ + channel, *multiplier = multiplier_ + channel,
-               *shift = shift_ + channel;
-    const std::int64_t low = relu_ ? 0 : -128;
-    body([=](std::int32_t sum, std::int64_t c) {
-      const auto value = requantize(wrapping_add(sum, bias[c]), multiplier[c], shift[c]);
-      return saturate_to_i8(std::max(value, low));
-    });
-  }
+  const std::int32_t* bias() const { return bias_; }
+  const std::int32_t* multiplier() const { return multiplier_; }
+  const std::int32_t* shift() const { return shift_; }
+  bool relu() const { return relu_; }
 
  private:
   const std::int32_t* bias_;

@@ -93,16 +93,16 @@ void store_positions(const FloatFinish& finish, const float* sums,
 
 void store_positions(const RequantizeFinish& finish, const std::int32_t* sums,
                      const std::array<std::int64_t, 2>& size, std::int64_t channel, std::int8_t* to,
-                     std::int64_t step, TileUnit::Kind) {
-  simd([&finish, sums, channel, to, step, positions = size[0], count = size[1]] {
-    finish.across(channel, [=](const auto& finished) {
-      for (std::int64_t i = 0; i < positions; ++i) {
-        std::int8_t row[kTileBlock];
-        for (std::int64_t c = 0; c < count; ++c) row[c] = finished(sums[i * kTileBlock + c], c);
-        std::copy_n(row, count, to + i * step);
-      }
-    });
-  });
+                     std::int64_t step, TileUnit::Kind kind) {
+  store_rows({.sums = sums,
+              .sums_stride = kTileBlock,
+              .positions = size[0],
+              .channels = size[1],
+              .bias = finish.bias() + channel,
+              .multiplier = finish.multiplier() + channel,
+              .shift = finish.shift() + channel,
+              .relu = finish.relu()},
+             to, step, kind);
 }
 
 template <class Finish>

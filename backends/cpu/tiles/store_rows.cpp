@@ -5,8 +5,10 @@
 
 #include "core/base/exact_math.h"
 #include "core/base/float16.h"
+#include "core/base/quantized_math.h"
 
 #if defined(__x86_64__) && defined(__linux__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in g++ 12's own header
 #include <immintrin.h>
 #define TRIPTYCH_HAS_BF16_ROUNDING 1
 #endif
@@ -21,6 +23,17 @@ void store_by_stand_in(const SumRows& rows, std::uint16_t* to, std::int64_t step
       if (rows.bias != nullptr) value += rows.bias[c];
       if (rows.relu) value = exact::relu(value);
       to[i * step + c] = bf16_bits(exact::flushed(value));
+    }
+  }
+}
+
+void store_by_stand_in(const IntegerRows& rows, std::int8_t* to, std::int64_t step) {
+  const std::int64_t low = rows.relu ? 0 : -128;
+  for (std::int64_t i = 0; i < rows.positions; ++i) {
+    for (std::int64_t c = 0; c < rows.channels; ++c) {
+      const auto sum = wrapping_add(rows.sums[i * rows.sums_stride + c], rows.bias[c]);
+      const auto value = requantize(sum, rows.multiplier[c], rows.shift[c]);
+      to[i * step + c] = saturate_to_i8(std::max(value, low));
     }
   }
 }
@@ -64,6 +77,49 @@ template <bool kRelu>
   }
 }
 
+/// Requantises the low halves of eight 64-bit lanes.
+struct Requantizer {
+  __m512i multiplier, half, shift, low;
+
+  [[gnu::target("avx512f"), gnu::always_inline]] __m512i operator()(__m512i sums) const {
+    const auto product = _mm512_add_epi64(_mm512_mul_epi32(sums, multiplier), half);
+    const auto value = _mm512_srav_epi64(product, shift);
+    return _mm512_min_epi64(_mm512_max_epi64(value, low), _mm512_set1_epi64(127));
+  }
+};
+
+[[gnu::target("avx512f")]] Requantizer requantizer(__m512i multiplier, __m512i shift,
+                                                   std::int64_t low) {
+  const auto one = _mm512_set1_epi64(1);
+  auto wide = _mm512_and_epi64(shift, _mm512_set1_epi64(0xFFFFFFFF));
+  return {multiplier, _mm512_sllv_epi64(one, _mm512_sub_epi64(wide, one)), wide,
+          _mm512_set1_epi64(low)};
+}
+
+[[gnu::target("avx512f,avx512bw,avx512vl")]] void store_by_hardware(const IntegerRows& rows,
+                                                                    std::int8_t* to,
+                                                                    std::int64_t step) {
+  for (std::int64_t c = 0; c < rows.channels; c += kLanes) {
+    const auto lanes = lanes_of(rows.channels - c);
+    const auto bias = _mm512_maskz_loadu_epi32(lanes, rows.bias + c);
+    const auto multiplier = _mm512_maskz_loadu_epi32(lanes, rows.multiplier + c);
+    auto shift = _mm512_maskz_loadu_epi32(lanes, rows.shift + c);
+    shift = _mm512_max_epi32(shift, _mm512_set1_epi32(kMinRequantizeShift));
+    shift = _mm512_min_epi32(shift, _mm512_set1_epi32(kMaxRequantizeShift));
+    const std::int64_t low = rows.relu ? 0 : -128;
+    const auto even = requantizer(multiplier, shift, low);
+    const auto odd =
+        requantizer(_mm512_srli_epi64(multiplier, 32), _mm512_srli_epi64(shift, 32), low);
+    for (std::int64_t i = 0; i < rows.positions; ++i) {
+      const auto sums = _mm512_add_epi32(
+          _mm512_maskz_loadu_epi32(lanes, rows.sums + i * rows.sums_stride + c), bias);
+      const auto values = _mm512_mask_mov_epi32(
+          even(sums), 0xAAAA, _mm512_slli_epi64(odd(_mm512_srli_epi64(sums, 32)), 32));
+      _mm_mask_storeu_epi8(to + i * step + c, lanes, _mm512_cvtepi32_epi8(values));
+    }
+  }
+}
+
 bool rounds_in_hardware() {
   static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
   return has;
@@ -74,6 +130,7 @@ bool rounds_in_hardware() {
 bool rounds_in_hardware() { return false; }
 template <bool kRelu>
 void store_by_hardware(const SumRows&, std::uint16_t*, std::int64_t) {}
+void store_by_hardware(const IntegerRows&, std::int8_t*, std::int64_t) {}
 
 #endif
 
@@ -83,6 +140,11 @@ void store_rows(const SumRows& rows, std::uint16_t* to, std::int64_t step, TileU
   if (kind == TileUnit::Kind::StandIn || !rounds_in_hardware())
     return store_by_stand_in(rows, to, step);
   rows.relu ? store_by_hardware<true>(rows, to, step) : store_by_hardware<false>(rows, to, step);
+}
+
+void store_rows(const IntegerRows& rows, std::int8_t* to, std::int64_t step, TileUnit::Kind kind) {
+  kind == TileUnit::Kind::StandIn ? store_by_stand_in(rows, to, step)
+                                  : store_by_hardware(rows, to, step);
 }
 
 }  // namespace triptych::cpu

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "backends/cpu/tiles/store_rows.h"
 #include "core/base/exact_math.h"
 #include "core/base/float16.h"
+#include "core/base/quantized_math.h"
 #include "core/base/random.h"
 
 namespace triptych::cpu {
@@ -158,6 +160,43 @@ TEST(StoreRows, TheStandInHasTheBitsOfTheHardware) {
         store_rows(rows, hardware.data(), 41, TileUnit::Kind::Hardware);
         store_rows(rows, stand_in.data(), 41, TileUnit::Kind::StandIn);
         EXPECT_EQ(hardware, stand_in) << channels << " channels, relu " << relu;
+      }
+    }
+  }
+}
+
+TEST(StoreRows, IntegersHaveTheBitsOfTheFormula) {
+  RandomStream random(3, 2);
+  const auto word = [&] { return std::bit_cast<std::int32_t>(random.bits()); };
+  std::vector<std::int32_t> sums(5 * 40), bias(40), multiplier(40), shift(40);
+  for (const std::int64_t channels : {1, 8, 15, 16, 17, 33, 40}) {
+    for (const bool wide : {false, true}) {
+      for (auto& sum : sums) sum = wide ? word() : word() >> 16;
+      for (auto& value : bias) value = wide ? word() : word() >> 18;
+      for (auto& value : multiplier) value = wide ? word() : word() & 0xFFF;
+      for (auto& value : shift) value = static_cast<std::int32_t>(random.below(wide ? 70 : 22)) - 2;
+      for (const bool relu : {false, true}) {
+        for (const auto kind : {TileUnit::Kind::StandIn, tile_unit_kind()}) {
+          std::vector<std::int8_t> to(5 * 41, 99), expected = to;
+          for (std::size_t i = 0; i < 5; ++i) {
+            for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+              const auto value =
+                  requantize(wrapping_add(sums[i * 40 + c], bias[c]), multiplier[c], shift[c]);
+              expected[i * 41 + c] =
+                  saturate_to_i8(relu ? std::max<std::int64_t>(value, 0) : value);
+            }
+          }
+          const IntegerRows rows = {.sums = sums.data(),
+                                    .sums_stride = 40,
+                                    .positions = 5,
+                                    .channels = channels,
+                                    .bias = bias.data(),
+                                    .multiplier = multiplier.data(),
+                                    .shift = shift.data(),
+                                    .relu = relu};
+          store_rows(rows, to.data(), 41, kind);
+          EXPECT_EQ(to, expected) << channels << " channels, relu " << relu;
+        }
       }
     }
   }
