@@ -14,7 +14,7 @@
 namespace triptych {
 namespace {
 
-/// What a value is stored as, and how many of them a unit that multiplies takes as one word.
+/// How an element of a value is stored, and how many fit in a word of a matrix unit.
 struct Element {
   DType dtype;
   std::int64_t in_word;

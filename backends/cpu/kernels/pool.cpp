@@ -255,7 +255,7 @@ class StoredMaxPool : public Kernel {
   StoredImages x_, y_;
 };
 
-/// Of float32 under bf16 alone, where values that all readers round may be stored rounded.
+/// float32 under bf16 alone: values that all readers round may be stored rounded.
 ChannelsLastOperands channels_last_max_pool(const KernelQuery& query) {
   const auto dtype = query.inputs[0].spec.dtype;
   const bool takes =
