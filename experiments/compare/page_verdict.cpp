@@ -172,9 +172,9 @@ void write_verdict(page::Page& page, const Compared& compared) {
   const auto names = verdict["machines"].texts();
   if (verdict.null() || names.size() < 2) {
     page.html("<div class=\"verdict\"><strong>Nothing to compare</strong>\n");
-    page.text(names.empty() ? "No machine of this comparison ran."
-                            : fmt::format("Only {} ran. A comparison of bits needs two machines.",
-                                          names[0]));
+    page.text(names.empty()
+                  ? "No machine of this comparison ran."
+                  : fmt::format("Only {} ran. A comparison of bits needs two machines.", names[0]));
     page.html("</div>\n");
   } else if (verdict["identical"].flag()) {
     write_same(page, compared, names);
