@@ -38,8 +38,8 @@ module mmu_accumulators #(
   logic [Columns+Lead-1:0] accumulate_q;
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
-  // blocks read is assigned as usual.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. Values for
+  // other blocks use non-blocking assignments.
   always_ff @(posedge clk_i) begin : banks
     // verilator tracing_off
     int unsigned i, c;

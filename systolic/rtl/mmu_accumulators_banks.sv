@@ -1,5 +1,5 @@
 // The accumulators as hardware has them: a memory per column. Same ports and same cycles as
-// mmu_accumulators, which says what they do.
+// mmu_accumulators, which describes them.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_accumulators_banks #(
     parameter int unsigned Rows = 4,
@@ -30,7 +30,7 @@ module mmu_accumulators_banks #(
   logic [Stages*RowBits-1:0] row_q;
   logic [Stages*ColumnBits-1:0] columns_q;  // that write. 0: no slot
   logic [Columns+Lead-1:0] accumulate_q;
-  logic [Columns-1:0] chained_q;  // what the bank shows is a chain's sum so far
+  logic [Columns-1:0] chained_q;  // the bank's output is a chain's sum so far
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin

@@ -1,7 +1,7 @@
 // The numbers of the MMU: bfloat16 fused multiply-add, binary32 addition, rounding to bfloat16.
 // Subnormal operands count as zeros, results that are subnormal after rounding become zeros, every
 // NaN is 0x7FC00000. All intermediate values are 32 bits wide and all shift amounts 5 bits, so that
-// a simulator's compiler can vectorise the functions. Synthesis trims what is constant.
+// a simulator's compiler can vectorise the functions. Synthesis removes constant parts.
 // SPDX-License-Identifier: Apache-2.0
 package mmu_arithmetic_pkg;
   localparam logic [31:0] CANONICAL_NAN = 32'h7FC0_0000;
@@ -138,7 +138,7 @@ package mmu_arithmetic_pkg;
     sum = add_magnitudes(sign_product, exponent_product, product << 14,
                          sign_c, exponent_of(c), magnitude_of(c));
 
-    // NaN operands, infinity times zero, infinity minus infinity; then infinite operands.
+    // NaN operands, infinity times zero, infinity minus infinity, then infinite operands.
     infinite = ((exponent_a == 32'd255) || (exponent_b == 32'd255)) ? 32'd1 : 32'd0;
     invalid = (((32'(a) & 32'h7FFF) > 32'h7F80) || ((32'(b) & 32'h7FFF) > 32'h7F80) ||
                ((c & 32'h7FFF_FFFF) > INFINITY) ||
@@ -233,7 +233,7 @@ package mmu_arithmetic_pkg;
     rectify = (x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY))) ? 32'd0 : x;
   endfunction
 
-  // x > y. Of binary32 false where one is NaN, and the zeros are equal.
+  // x > y. For binary32 false where one is NaN, and the zeros are equal.
   function automatic logic greater(input logic [31:0] x, input logic [31:0] y,
                                    input logic is_float);
     logic [31:0] ordered_x, ordered_y;

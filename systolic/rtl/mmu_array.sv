@@ -1,6 +1,6 @@
 // The systolic array, Rows x Columns PEs, as one clocked block that simulates fast. Ports and
-// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe. What a PE does is said
-// there. Assignments are blocking and run against the data flow (a register's readers come before
+// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe. It describes the work of
+// a PE. Assignments are blocking and run against the data flow (a register's readers come before
 // its writer), so every register is updated in place. Only the output is assigned as usual, for
 // other clocked blocks read it. The block's own variables are not traced, here and elsewhere: only
 // then are they locals of the simulator, and its loops fast.
@@ -13,7 +13,7 @@ module mmu_array #(
     parameter int unsigned Latency = 1  // of a sum through a PE, 1 to 3
 ) (
     input logic clk_i,
-    // Clock enables: of activations, swaps and sums; of the weights on their way in.
+    // Clock enables: for activations, swaps and sums, and for the weights on their way in.
     input logic enable_i,
     input logic moving_i,
     // For the PEs of column 0, already skewed by row.
@@ -66,7 +66,7 @@ module mmu_array #(
         for (c = 0; c < Columns; c++) begin
           weight = active_q[Rows-1-i][c];
           if (Latency > 1) begin
-            // The last stage first: each reads what the one before left in the last cycle.
+            // The last stage first: each reads the previous stage's value of the last cycle.
             psum_q[Rows-i][c] = mmu_stages_pkg::pe_result(PeKind == 0, sum_q[Rows-1-i][c],
                                                           sum_tag_q[Rows-1-i][c]);
             product = product_q[Rows-1-i][c];

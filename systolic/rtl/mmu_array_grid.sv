@@ -9,7 +9,7 @@ module mmu_array_grid #(
     parameter int unsigned Latency = 1  // of a sum through a PE, 1 to 3
 ) (
     input logic clk_i,
-    // Clock enables: of activations, swaps and sums; of the weights on their way in.
+    // Clock enables: for activations, swaps and sums, and for the weights on their way in.
     input logic enable_i,
     input logic moving_i,
     // For the PEs of column 0, already skewed by row.

@@ -1,8 +1,8 @@
-// The unified buffer, a bank per array row, with an address unit per lane. The lanes are a ring in
-// which positions move on by one per cycle. A lane keeps the tap it gets with the first position
-// and hands the next one on. A forward stream's positions enter at lane 0. The Rows ones of a
+// The unified buffer, a bank per array row, with an address unit per lane. The lanes are a ring.
+// Positions move on by one lane per cycle. A lane keeps the tap it gets with the first position and
+// hands the next one on. A forward stream's positions enter at lane 0. The Rows ones of a
 // transposed stream enter at the lane of its first value and turn until all values have met them. A
-// lane's element, zero outside the input, is shown in the cycle after it was asked. All lanes and
+// lane's element, zero outside the input, appears in the cycle after its request. All lanes and
 // banks in one block, which simulates fast. mmu_buffer_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer #(
@@ -16,7 +16,7 @@ module mmu_buffer #(
     input logic write_i,
     input logic [$clog2(BufferRows)-1:0] write_row_i,
     input logic [Rows*ElementBits-1:0] write_data_i,
-    // SetTaps, or the Matmul whose slot 0 leaves. Head of the compute queue.
+    // SetTaps, or the Matmul of slot 0 when it leaves. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,
@@ -82,8 +82,8 @@ module mmu_buffer #(
   logic [15:0] kernel_x_q[Rows];
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
-  // blocks read is assigned as usual.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. Values for
+  // other blocks use non-blocking assignments.
   always_ff @(posedge clk_i) begin : lanes
     // verilator tracing_off
     int unsigned i, r;

@@ -1,5 +1,5 @@
 // The unified buffer as hardware has it: a memory and an address unit (mmu_lane) per lane. Same
-// ports and same cycles as mmu_buffer, which says what it does.
+// ports and same cycles as mmu_buffer, which describes them.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer_banks #(
     parameter int unsigned Rows = 4,
@@ -12,7 +12,7 @@ module mmu_buffer_banks #(
     input logic write_i,
     input logic [$clog2(BufferRows)-1:0] write_row_i,
     input logic [Rows*ElementBits-1:0] write_data_i,
-    // SetTaps, or the Matmul whose slot 0 leaves. Head of the compute queue.
+    // SetTaps, or the Matmul of slot 0 when it leaves. Head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,
@@ -99,7 +99,7 @@ module mmu_buffer_banks #(
         .channel_i(matmul.channel),
         .kernel_x_i(matmul.kernel_x),
         .in_group_i(start_in_group),
-        // The last lane's tap goes on to lane 0 while a transposed stream has values left.
+        // The last lane's tap moves to lane 0 while a transposed stream has values left.
         .before_first_i((r == 0) ? restart_i : gen_lane[BEFORE].first),
         .before_y_i(gen_lane[BEFORE].y),
         .before_x_i(gen_lane[BEFORE].x),

@@ -1,5 +1,5 @@
-// Dispatch: takes an instruction per cycle, in program order, into its unit's queue; executes Halt;
-// keeps the machine's status.
+// Dispatch: moves an instruction per cycle, in program order, into its unit's queue, executes Halt,
+// and holds the machine's status.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_dispatch #(
     parameter int unsigned Rows = 4,

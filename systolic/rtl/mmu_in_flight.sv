@@ -1,4 +1,4 @@
-// The table of matmuls in flight: a ring of 8. Times are compared for equality with now_i; entries
+// The table of matmuls in flight: a ring of 8. Times are compared for equality with now_i. Entries
 // reach each of their three times in order. Gives the tokens and tells accumulator hazards.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_in_flight #(

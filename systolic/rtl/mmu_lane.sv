@@ -27,7 +27,7 @@ module mmu_lane #(
     input logic [15:0] y_i,
     input logic [15:0] x_i,
     input logic [AddressBits-1:0] address_i,
-    // The tap of a matmul whose first value is read here.
+    // The tap of a matmul that reads its first value here.
     input logic start_i,
     input logic [15:0] dy_i,
     input logic [15:0] dx_i,

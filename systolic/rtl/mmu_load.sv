@@ -1,5 +1,5 @@
-// The load unit: DRAM to unified buffer. A request brings one group, of 2^log2_group elements or of
-// Rows where those are more, for a buffer row; mmu_fill spreads it over the banks.
+// The load unit: DRAM to unified buffer. A request loads one group, of 2^log2_group elements or of
+// Rows where those are more, for a buffer row. mmu_fill spreads it over the banks.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_load #(
     parameter int unsigned Rows = 4,

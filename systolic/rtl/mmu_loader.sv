@@ -10,7 +10,7 @@ module mmu_loader #(
 ) (
     input logic clk_i,
     input logic clear_i,
-    input logic [1:0] scheme_i,  // 0: pass-through, 1: per column, 2: drained; constant
+    input logic [1:0] scheme_i,  // 0: pass-through, 1: per column, 2: drained. constant
     // The oldest tile of the FIFO.
     input logic tile_i,
     input logic [$clog2(Tiles*Rows)-1:0] tile_row_i,
@@ -35,8 +35,8 @@ module mmu_loader #(
   localparam int unsigned TimerBits = 11;
   localparam int unsigned Chain = Rows * PeLatency;
   // Down the rows a swap takes PeLatency cycles each, a capture two. So a swap behind the capture
-  // may follow at once where it is the slower one, else when the last row's weights are on their
-  // way; and a capture behind the swap must wait where it is the faster one.
+  // may follow at once where it is the slower one, otherwise when the last row's weights are on
+  // their way. A capture behind the swap must wait where it is the faster one.
   localparam int unsigned LoadedAfter = (PeLatency == 1) ? Rows : 1;
   localparam int unsigned Behind = (PeLatency == 3) ? Rows - 1 : 0;
   logic [15:0] rows_left_q, enabled_left_q;

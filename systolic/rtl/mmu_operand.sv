@@ -1,5 +1,5 @@
 // The second operand of a store: a row of it for each position, read from DRAM ahead of the output
-// unit by up to 64 rows. A row that arrives in cycle a can be taken from a + 1 on, and is shown in
+// unit by up to 64 rows. A row that arrives in cycle a is available from a + 1 on, and appears in
 // the cycle after that.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_operand #(

@@ -1,7 +1,7 @@
-// The output unit: what becomes of a row of accumulators, shown in the next cycle; and the
+// The output unit: converts a row of accumulators, visible in the next cycle, and holds the
 // registers of its columns.
-//   bf16: x * multiplier, + bias, the largest of a pool, operand, ReLU; to bf16.
-//   int8: x + bias, requantised by multiplier and shift, the same; to int8.
+//   bf16: x * multiplier, + bias, the largest of a pool, operand, ReLU, to bf16.
+//   int8: x + bias, requantised by multiplier and shift, the same, to int8.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_output #(
     parameter int unsigned Columns = 4,
@@ -13,7 +13,7 @@ module mmu_output #(
     input logic registers_write_i,
     input logic [1:0] registers_file_i,  // 0: bias, 1: multiplier, 2: shift
     input logic [Columns*32-1:0] registers_data_i,
-    // A row of the accumulators. A position shows what its last row makes of it.
+    // A row of the accumulators. The output of a position is the result of its last row.
     input logic valid_i,
     input logic first_i,
     input logic last_i,

@@ -16,7 +16,7 @@ module mmu_output_column #(
     input logic write_i,
     input logic [1:0] file_i,  // 0: bias, 1: multiplier, 2: shift
     input logic [31:0] register_i,
-    // All stages move on; flags of the Store.
+    // All stages advance, then the flags of the Store.
     input logic step_i,
     input logic scale_i,
     input logic bias_i,
@@ -25,7 +25,7 @@ module mmu_output_column #(
     input logic [31:0] data_i,     // before stage 1
     input logic [31:0] operand_i,  // as an accumulator
     input logic selected_i,
-    input logic pool_first_i,  // what stage 6 shows is the first of its position
+    input logic pool_first_i,  // the output of stage 6 is the first of its position
     output logic [31:0] value_o,  // after stage 10
     output logic selected_o
 );
@@ -48,7 +48,7 @@ module mmu_output_column #(
     end
   end
 
-  // A row that comes twice, because the next one waits for its operand, changes no pool.
+  // A repeated row, while the next one waits for its operand, changes no pool.
   logic [31:0] before_pool, value_q, result_q;
   always_ff @(posedge clk_i) begin
     if (step_i && (!pool_i || pool_first_i ||

@@ -1,7 +1,7 @@
-// The output unit of machines whose PEs take several cycles: what mmu_output makes of a row of
-// accumulators in one cycle, in eleven stages, so that its clock is as short as theirs. All stages
-// move on with step_i, which the store unit withholds while the last one's position would find the
-// DRAM port taken.
+// The output unit for PEs of several cycles: the work of mmu_output in one cycle is divided into
+// eleven stages, so that its clock is as short as that of the PEs. All stages move on with step_i.
+// The store unit withholds it while the DRAM port is busy and the last stage's position would
+// reach it.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_output_stages #(
     parameter int unsigned Columns = 4,
@@ -14,7 +14,7 @@ module mmu_output_stages #(
     input logic registers_write_i,
     input logic [1:0] registers_file_i,  // 0: bias, 1: multiplier, 2: shift
     input logic [Columns*32-1:0] registers_data_i,
-    // A row of the accumulators. A position shows what its last row makes of it.
+    // A row of the accumulators. The output of a position is the result of its last row.
     input logic valid_i,
     input logic first_i,
     input logic last_i,

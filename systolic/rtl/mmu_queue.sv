@@ -1,5 +1,5 @@
 // The instruction queue of one unit: a pushed word is at the head from the next cycle on, a pop
-// makes room in the next cycle.
+// frees an entry in the next cycle.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_queue #(
     parameter int unsigned Depth = 16
@@ -41,7 +41,7 @@ module mmu_queue #(
   end
 
 `ifdef FORMAL
-  // Invariants, by which the rules above are proven.
+  // Invariants that prove the rules above.
   always_ff @(posedge clk_i) begin
     if (!clear_i) begin
       assert ((32'(write_q) < Depth) && (32'(read_q) < Depth));

@@ -98,7 +98,7 @@ module mmu_reader #(
   end
 
 `ifdef FORMAL
-  // Invariants, by which the rules above are proven.
+  // Invariants that prove the rules above.
   always_ff @(posedge clk_i) if (!clear_i) assert (granted_q - arrived_q == outstanding_q[6:0]);
 `endif
 

@@ -1,5 +1,5 @@
-// value_i modulo the constant Modulus, combinational. Of a power of two its low bits. Of another
-// number what a product with the reciprocal leaves, exact for Bits + $clog2(Modulus) <= 26.
+// value_i modulo the constant Modulus, combinational. For a power of two its low bits. For another
+// number the remainder from a product with the reciprocal, exact for Bits + $clog2(Modulus) <= 26.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_remainder #(
     parameter int unsigned Modulus = 4,

@@ -1,5 +1,5 @@
-// A memory with one write port and two read ports, a and b: two copies of mmu_sram_1r1w, written
-// alike. Reads are those of that memory. To use a macro of three ports, replace this file.
+// A memory with one write port and two read ports, a and b: two copies of mmu_sram_1r1w with the
+// same content. Reads are those of that memory. To use a macro of three ports, replace this file.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_sram_2r1w #(
     parameter int unsigned Words = 512,

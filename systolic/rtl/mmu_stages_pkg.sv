@@ -1,6 +1,6 @@
 // Arithmetic with registers inside: each function makes a word of a stage from the words of the
-// stage before. First the three stages of a binary32 addition, then the stages of a PE whose sums
-// take several cycles. What they make in the end is what mmu_arithmetic_pkg makes in one cycle.
+// stage before. First the three stages of a binary32 addition, then the stages of a PE with sums of
+// several cycles. Their final result is that of mmu_arithmetic_pkg in one cycle.
 //   addition: big, little, tag of it | sum, tag of it | result
 //   tag      {14'b0, coarse places / 8 [1:0], pass, infinite, nan, sign of a zero, subtract, sign,
 //             exponent[9:0]}. Pass: the result is big
@@ -83,7 +83,7 @@ package mmu_stages_pkg;
   endfunction
 
   // A multiplication of binary32 numbers x and y, or, with pass, x alone: the significand of x by
-  // six bits of that of y, as part 0 to 3; the product; the result.
+  // six bits of that of y, as part 0 to 3, then the product, then the result.
   //   scale tag  {17'b0, pass, nan, infinite, zero, sign, exponent[9:0]}
   function automatic logic [31:0] scale_tag(input logic pass, input logic [31:0] x,
                                             input logic [31:0] y);

@@ -1,7 +1,7 @@
 // The store unit: accumulators through the output unit to DRAM or the unified buffer, one position
-// per request, and what that reads from DRAM: column registers, second operands. A position is one
-// row of accumulators, or four where the store pools. From the last one's read it goes through the
-// output unit, of one stage or of eleven, to the port. The pipeline waits when the port does.
+// per request, and its reads from DRAM: column registers, second operands. A position is one row of
+// accumulators, or four where the store pools. From the last one's read it goes through the output
+// unit, of one stage or of eleven, to the port. The pipeline waits when the port does.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
     parameter int unsigned Columns = 4,
@@ -66,7 +66,7 @@ module mmu_store #(
   logic [3:0] signal_q;
   logic [3:0] log2_group_q;
   logic [15:0] columns_q, asks_left_q, grants_left_q;
-  logic [1:0] tap_q;  // of the position that is asked for
+  logic [1:0] tap_q;  // of the requested position
   logic [1:0] read_tap_q;
   logic read_valid_q, output_valid_q;
 

@@ -48,8 +48,8 @@ module mmu_tokens (
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // No token is lost, none is made. No counter falls below zero; and an invariant, by which that is
-  // proven.
+  // No token is lost, none is made.
+  // No counter falls below zero. An invariant proves it.
   for (genvar i = 0; i < 16; i++) begin : gen_counter
     logic [7:0] tokens_q;
     always_ff @(posedge clk_i) begin

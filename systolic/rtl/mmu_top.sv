@@ -13,16 +13,16 @@ module mmu_top #(
     parameter int unsigned ArrayKind = 0  // 0: simulates fast, 1: grid and banks, to synthesise
 ) (
     input logic clk_i,
-    input logic rst_ni,   // synchronous; leaves the memories as they are
+    input logic rst_ni,   // synchronous, and leaves the memories unchanged
     input logic start_i,  // the next cycle is cycle 0 of a program
-    input logic [1:0] weight_scheme_i,  // 0: pass-through, 1: per column, 2: drained; constant
+    input logic [1:0] weight_scheme_i,  // 0: pass-through, 1: per column, 2: drained. constant
     output logic [2:0] status_o,
-    // The program: a word per cycle in which both valid and ready are high.
+    // The program: a word per cycle with both valid and ready high.
     input logic instruction_valid_i,
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
     output logic instruction_ready_o,
-    // Each unit's own DRAM port: a request is granted in a cycle in which it stands there and ready
-    // is high. It comes from registers, so ready may depend on it. Answers come in order.
+    // Each unit's own DRAM port: a request is granted in a cycle with the request and ready high.
+    // It comes from registers, so ready may depend on it. Answers come in order.
     output logic load_request_o,
     output logic [31:0] load_address_o,
     output logic [15:0] load_bytes_o,
@@ -46,7 +46,7 @@ module mmu_top #(
     input logic operand_ready_i,
     input logic operand_valid_i,
     input logic [Columns*32-1:0] operand_data_i,
-    // Trace, by unit: takes an instruction in this cycle; ends its oldest one with this cycle.
+    // Trace, by unit: starts an instruction in this cycle, ends its oldest one with this cycle.
     output logic [3:0] trace_start_o,
     output logic [3:0] trace_end_o,
     // Performance counters: mmu_counters lists them.

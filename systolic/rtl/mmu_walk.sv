@@ -1,5 +1,5 @@
-// The walk of a store over positions: what it walks over (bytes of DRAM, accumulator rows) moves by
-// step_x along a row, by wrap_y to the next row, by wrap_n to the next image.
+// The walk of a store over positions: the address (bytes of DRAM, accumulator rows) moves by step_x
+// along a row, by wrap_y to the next row, by wrap_n to the next image.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_walk #(
     parameter int unsigned Bits = 32

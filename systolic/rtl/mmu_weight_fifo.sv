@@ -1,7 +1,7 @@
 // The weight FIFO: `Tiles` slots of Rows x Columns weights with enable bits, a bank per column. A
-// row is written at once. A read asks column 0 in its own cycle and column c in the c-th after it,
-// and each weight is shown in the cycle after its column was asked. All banks in one block, which
-// simulates fast. mmu_weight_fifo_banks is the view to synthesise.
+// row is written at once. A read requests column 0 in its own cycle and column c in the c-th after
+// it. Each weight appears in the cycle after the request of its column. All banks in one block,
+// which simulates fast. mmu_weight_fifo_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_weight_fifo #(
     parameter int unsigned Rows = 4,
@@ -28,8 +28,8 @@ module mmu_weight_fifo #(
   logic [Columns*WeightBits-1:0] weight_q;
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
-  // blocks read is assigned as usual.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. Values for
+  // other blocks use non-blocking assignments.
   always_ff @(posedge clk_i) begin : banks
     // verilator tracing_off
     int unsigned i, c;

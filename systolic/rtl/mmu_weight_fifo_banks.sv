@@ -1,5 +1,5 @@
 // The weight FIFO as hardware has it: a memory per column. Same ports and same cycles as
-// mmu_weight_fifo, which says what it does.
+// mmu_weight_fifo, which describes them.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_weight_fifo_banks #(
     parameter int unsigned Rows = 4,
@@ -21,7 +21,7 @@ module mmu_weight_fifo_banks #(
   localparam int unsigned AskBits = RowBits + 1;
   localparam int unsigned WeightBits = ElementBits + 1;
 
-  // Asked by each column: {enabled, row}; by column 0, in the low bits, the port.
+  // Requests of the columns: {enabled, row}. Column 0's, in the low bits, comes from the port.
   logic [Columns*AskBits-1:0] ask;
   logic [(Columns-1)*AskBits-1:0] ask_q;
   assign ask = {ask_q, read_enabled_i, read_row_i};

@@ -445,6 +445,24 @@ TEST(Architecture, links_in_documents_lead_somewhere) {
   }
 }
 
+/// Links from docs/README.md, the map of the documentation, lead to every document.
+TEST(Architecture, the_map_leads_to_every_document) {
+  std::set<std::string> reached;
+  std::vector<fs::path> open = {"docs/README.md"};
+  while (!open.empty()) {
+    const auto page = open.back();
+    open.pop_back();
+    if (page.extension() != ".md" || !reached.insert(page.string()).second) continue;
+    for (const auto& link : links_of(kRoot / page)) {
+      if (link.starts_with('#') || link.find("://") != std::string::npos) continue;
+      open.push_back((page.parent_path() / link.substr(0, link.find('#'))).lexically_normal());
+    }
+  }
+  for (const auto& file : project_files({".md"})) {
+    EXPECT_TRUE(!file.starts_with("docs/") || reached.contains(file)) << file;
+  }
+}
+
 TEST(Architecture, every_module_of_the_rtl_stands_in_the_reading_order) {
   std::string readme;
   for (const auto& line : read_lines(kRoot / "systolic/README.md")) readme += line + "\n";

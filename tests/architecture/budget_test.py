@@ -99,7 +99,7 @@ class Budget(unittest.TestCase):
 
 
 def lower():
-    """Lowers budgets to what is there and drops headers that need no exception."""
+    """Lowers budgets to the current numbers and drops headers that need no exception."""
     lines, headers = counted(), set(one_user_headers())
     budgets = [f"{folder} {min(int(row[0]), lines[folder])}" for folder, row in entries(BUDGETS).items()
                if folder in lines]

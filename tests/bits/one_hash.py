@@ -84,7 +84,7 @@ class Runs:
 
 
 def difference(one, other):
-    """Names of what is not the same."""
+    """Names of the differences."""
     return [key for key in one if one[key] != other[key]]
 
 

@@ -56,7 +56,7 @@ def train(arguments, options, folder):
 
 
 def is_absent(name, process):
-    """No GPU, or no RTL of that machine in this build; any other failure is one."""
+    """No GPU, or no RTL of that machine in this build. Any other failure counts."""
     if process.returncode != NO_DEVICE or 'node "' in process.stderr:
         return False
     return name == "cuda" or (name.endswith(" rtl") and "is not built" in process.stderr)

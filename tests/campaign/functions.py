@@ -139,7 +139,7 @@ def extreme_slope(pick):
     return slope
 
 
-#: name: (operator, f, slope, error of f relative to what) with one axis that stays with the size 1.
+#: name: (operator, f, slope, error of f relative to what) with one axis that keeps the size 1.
 REDUCTIONS = {
     "ReduceMax": (lambda x, axis: np.max(x, axis=axis, keepdims=True), extreme_slope(np.max)),
     "ReduceMin": (lambda x, axis: np.min(x, axis=axis, keepdims=True), extreme_slope(np.min)),

@@ -106,7 +106,7 @@ class Functions(Campaign):
         return y
 
     def slope(self, path, x, dy, machine="cpu"):
-        """The gradient of sum(y dy) where "w", an initialiser, is x: what a step of SGD leaves as its velocity."""
+        """The gradient of sum(y dy) where "w", an initialiser, is x: the velocity after a step of SGD."""
         graph = triptych.Graph(_triptych.load_training(str(path), {"w": "parameter"}, 0))
         loss = ops.reduce_sum(graph.result("y") * dy, keepdims=False)
         plan = graph.train(loss, "sgd", momentum=0.9).plan(machine, "bf16-exact", threads=1)

@@ -91,7 +91,7 @@ def draw_training(draw, least, contracts=("f32", "bf16-exact", "bf16-exact", "bf
 
 
 def draw_promise(draw):
-    """A promise, and what the batch must be a multiple of."""
+    """A promise, and a divisor of the batch."""
     ranks = draw.choice([2, 2, 3, 4])
     order = draw.choice(["rank-ordered", "ring"])
     kind = draw.choice(["dp", "zero", "layers", "pipeline", "tp", "one-loss", "ps-sync", "central", "shards", "shards",
@@ -176,7 +176,7 @@ class RanksCampaign(Campaign):
         self.references = {}
 
     def command(self, ranks, *words):
-        """Of a run in the folder of the trial."""
+        """Options of a run in the folder of the trial."""
         launch = ["launch", "-n", ranks.ranks] if ranks.transport == "mpi" else []
         return [*launch, "train", *words]
 

@@ -152,7 +152,7 @@ class Run:
     # Races.
 
     def find_races(self, block, ways):
-        """Walks the threads from meeting to meeting; then tries all pairs of accesses to shared memory."""
+        """Walks the threads from meeting to meeting, then tries all pairs of accesses to shared memory."""
         clocks = [[0] * len(ways) for _ in ways]
         for thread, clock in enumerate(clocks):
             clock[thread] = 1

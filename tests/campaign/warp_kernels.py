@@ -111,7 +111,7 @@ class Draw:
         self.emit(f"y[{row * threads} + b * {self.threads} + t] = a;", kind="store", space="y", value=value)
 
     def condition(self, otherwise=False):
-        """A branch on an input; its operation gets its target later."""
+        """A branch on an input. Its operation gets its target later."""
         text, value = self.index()
         self.emit(f"p = c[{text}];", kind="read", space="c", value=value)
         modulus = self.random.choice([2, 3, 4])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels whose warps diverge, on the emulated GPU against a lockstep interpreter.
+"""Random kernels with diverging warps, on the emulated GPU against a lockstep interpreter.
 
 A trial draws a kernel (branches, loops, early exits, shared and volatile memory, atomic operations, barriers of the
 block and of parts of a warp) and its inputs. Where the interpreter finds races, the program must report one of them;

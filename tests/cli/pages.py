@@ -1,7 +1,7 @@
 """Pages of the documentation as tests: their blocks of code, commands and recorded output.
 
 A block marked `sh` is run; `sh 4` must fail with exit code 4. One marked `text` shows the output of the commands before
-it, one marked `text rates` an output with measured values. "..." stands for any text.
+it, one marked `text rates` an output with measured values. "..." stands for any text. One marked `cuda NAME` is a file.
 """
 # SPDX-License-Identifier: Apache-2.0
 import re

@@ -76,6 +76,8 @@ class Pages(ProgramTest):
                 said = said if heading == section else ""
                 said += "".join(self.follow(command, int(detail or 0)) for command in commands_in(lines))
                 section = heading
+            elif kind == "cuda":
+                (self.folder / detail).write_text("\n".join(lines) + "\n")
             elif kind == "text":
                 for line in filter(None, lines):
                     self.assertTrue(holds(re.sub(r"after step \d+", "after step ...", line), said, detail == "rates"),
@@ -101,6 +103,9 @@ class Pages(ProgramTest):
 
     def test_the_study_of_gpu_kernels_shows_what_its_commands_count(self):
         self.assertGreater(self.follow_page("docs/hardware/study-gpu-kernels.md"), 13)
+
+    def test_the_guide_to_own_kernels_shows_what_its_commands_print(self):
+        self.assertGreater(self.follow_page("docs/hardware/write-your-own-kernel.md"), 9)
 
     def test_the_life_of_a_step_shows_what_explain_prints(self):
         self.assertGreater(self.follow_page("docs/concepts/training-step.md"), 7)

@@ -231,7 +231,7 @@ def conditions_of(text):
 
 
 def instrumented(text, conditions, first):
-    """The text with condition i as number first + i; lines keep their numbers."""
+    """The text with condition i as number first + i. Lines keep their numbers."""
     marks = []
     for i, one in enumerate(conditions):
         call = "::triptych::mutation::condition({}, {}, static_cast<bool>(".format(

@@ -117,7 +117,7 @@ class Tree:
         self.numbers = self.folder / "numbers.json"
 
     def copy(self):
-        """Mirrors the sources; returns the mutants and a digest of everything."""
+        """Mirrors the sources. Returns the mutants and a digest of everything."""
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
                                 capture_output=True, text=True).stdout
         numbers = json.loads(self.numbers.read_text()) if self.numbers.exists() else {"next": 1, "files": {}}
@@ -153,7 +153,7 @@ class Tree:
         return conditions.instrumented(text, found, place["first"]).encode(), mutants
 
     def compile(self, mutants):
-        """Builds; returns the mutants that are in the build. A file that does not compile stays as it was."""
+        """Builds. Returns the mutants in the build. A file that does not compile stays as it was."""
         subprocess.run(["cmake", "--preset", "mutants"], cwd=self.sources, check=True, stdout=subprocess.DEVNULL)
         command = ["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count()), "--", "-k", "0"]
         built = subprocess.run(command, cwd=self.sources, check=False, capture_output=True, text=True)
@@ -166,7 +166,7 @@ class Tree:
         return [mutant for mutant in mutants if mutant.path not in wrong]
 
     def commands(self, skipped):
-        """The tests of the build by name. One whose result is not its exit status alone is not used."""
+        """The tests of the build by name. A test is used only if its exit status alone is its result."""
         shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.build, check=True, capture_output=True,
                                text=True).stdout
         commands = []
@@ -181,7 +181,7 @@ class Tree:
         return commands
 
     def record(self, digest, commands):
-        """What each test reaches. A test that fails without a mutant is left out."""
+        """The conditions that each test reaches. A test that fails without a mutant is left out."""
         marker = self.records / "digest"
         if not marker.exists() or marker.read_text() != digest:
             shutil.rmtree(self.records, ignore_errors=True)
@@ -206,7 +206,7 @@ class Tree:
 
 
 def tests_for(mutant, tests):
-    """Those in which the mutant's condition gets another value, or None when none reaches it. Tests with a word
+    """The tests that give the mutant's condition another value, or None when none reaches it. Tests with a word
     of the file's name in theirs come first, the cheapest before the others."""
     reached = [test for test in tests if test.seen[mutant.condition]]
     if not reached:
@@ -220,7 +220,7 @@ def tests_for(mutant, tests):
 
 
 def verdict_of(tree, mutant, tests):
-    """"unreached", "unseen", "survived", or what killed the mutant."""
+    """"unreached", "unseen", "survived", or the test that killed the mutant."""
     chosen = tests_for(mutant, tests)
     if chosen is None:
         return "unreached"
@@ -259,7 +259,7 @@ def run_sample(tree, sample, tests, deadline):
 
 
 def report(tree, verdicts, reasons):
-    """Prints the counts and what survives; true when enough were killed."""
+    """Prints the counts and the survivors. True when enough were killed."""
     killed = [mutant for mutant, verdict in verdicts.items() if verdict.startswith("killed")]
     rest = [mutant for mutant in verdicts if mutant not in killed]
     known = [mutant for mutant in rest if (mutant.path, mutant.text, mutant.negated) in reasons]

@@ -54,7 +54,7 @@ def difference(expected, path):
 
 
 def verdict(options, case):
-    """(passed, unsupported or wrong; why)"""
+    """(passed, unsupported or wrong, reason)"""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         code, message = run(options, case, folder, "--backend", options.backend)

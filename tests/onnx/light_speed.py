@@ -1,7 +1,7 @@
 """The nine light networks beside ONNX Runtime: batch 1, rounds in turns, medians, and this program's memory.
 
 Usage: light_speed.py PROGRAM [--threads N] [--rounds R] [--only NAME]. Wants numpy and onnxruntime; the models are looked for
-as in light_networks_test.py. Prints a table; no test, as it says nothing on a machine that does other things, too.
+as in light_networks_test.py. Prints a table. It is no test, because its times are meaningless on a busy machine.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -21,7 +21,7 @@ from light_networks_test import input_of
 
 
 def rival(model, threads):
-    """Prints the median of about a second of runs, in ms; in a process of its own, whose threads end with it."""
+    """Prints the median of about a second of runs, in ms, in a separate process, so that its threads end."""
     import onnxruntime  # not in the other process: what it takes would count as memory of those begun there
 
     options = onnxruntime.SessionOptions()

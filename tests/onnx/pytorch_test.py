@@ -23,7 +23,7 @@ IMAGES = {0: "batch", 2: "height", 3: "width"}
 
 
 class Block(nn.Module):
-    """An encoder and a decoder of one level, whose skip does not fit without a pad."""
+    """An encoder and a decoder of one level. Their skip does not fit without a pad."""
 
     def __init__(self, mode, **options):
         super().__init__()

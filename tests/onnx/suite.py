@@ -72,7 +72,7 @@ def numbers(values, wire):
 
 
 def tensor(data):
-    """A TensorProto as an array; None when .npy files cannot hold it."""
+    """A TensorProto as an array, or None when .npy files cannot hold it."""
     kind = messages(data, 2)
     if not kind or kind[0] not in TYPES:
         return None

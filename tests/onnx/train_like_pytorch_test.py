@@ -31,7 +31,7 @@ def double(inside, outside, norm):
 
 
 class UNet(nn.Module):
-    """Two levels; `up` doubles the sides."""
+    """Two levels. `up` doubles the sides."""
 
     def __init__(self, up, norm=nn.BatchNorm2d, classes=1):
         super().__init__()
@@ -98,7 +98,7 @@ def save_png(path, image):
 
 
 def make_data(folder, classes):
-    """Images of one batch, which every step draws whole; their values and classes."""
+    """Images of one batch, which every step draws whole, with their values and classes."""
     random = numpy.random.default_rng(1)
     labels = random.integers(0, max(2, classes), (IMAGES, SIDE, SIDE), dtype=numpy.uint8)
     labels[:, 8:24, 8:24] = 1

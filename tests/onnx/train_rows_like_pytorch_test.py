@@ -17,7 +17,7 @@ WORDS, LENGTH, WIDTH, HEADS = 50, 12, 32, 4
 
 
 class Block(nn.Module):
-    """Of a ResNet; where the sizes change, its shortcut is a convolution."""
+    """A block of a ResNet. Where the sizes change, its shortcut is a convolution."""
 
     def __init__(self, inside, outside, stride):
         super().__init__()

@@ -10,7 +10,7 @@ module lab_bench #(
     output logic done_o
 );
   localparam int CELLS = 4;
-  localparam int START = 3;  // cycle of the first x. The weights come in cycle 0
+  localparam int START = 3;  // cycle of the first x; the weights come in cycle 0
   logic [7:0] x_memory[Rows*CELLS];
   logic [7:0] w_memory[CELLS];
   logic [31:0] s_memory[Rows];

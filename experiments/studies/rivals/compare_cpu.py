@@ -31,7 +31,7 @@ def prepare_first(programs, folder):
 
 
 def processors(threads):
-    """As many as there are threads; of each core one, as long as there are cores."""
+    """One per thread, and one per core as long as there are cores."""
     def brothers(cpu):
         path = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         return path.read_text().strip() if path.exists() else str(cpu)
@@ -48,7 +48,7 @@ def full_command(entry, cpus):
 
 
 def busy_seconds():
-    """Of all processors, with what the hypervisor took; and of the programs that ran here."""
+    """Times of all processors, including the hypervisor's share, and of the programs that ran here."""
     with open("/proc/stat") as stat:
         ticks = [int(word) for word in stat.readline().split()[1:9]]
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -57,7 +57,7 @@ def busy_seconds():
 
 
 def run_watched(entry, cpus):
-    """As run; "others" is how many processors something else had meanwhile."""
+    """As run. "others" is the number of processors that other programs used meanwhile."""
     start, before = time.perf_counter(), busy_seconds()
     result = run(entry, cpus)
     all_busy, own = (after - earlier for after, earlier in zip(busy_seconds(), before))
@@ -89,7 +89,7 @@ def run(entry, cpus):
 
 
 def parsed(printed):
-    """Output of a program, as the rivals print it."""
+    """Output of a program, in the format of the baselines."""
     document = json.loads(printed)
     if "results" not in document:
         return document
@@ -101,7 +101,7 @@ def parsed(printed):
 
 
 def measure(case, rounds, cpus):
-    """Every entry in turn; every other round the other way round."""
+    """Every entry in turn. Every second round has the reverse order."""
     entries = list(case.entries)
     for number in range(rounds):
         for entry in entries if number % 2 == 0 else reversed(entries):
@@ -118,7 +118,7 @@ def measure(case, rounds, cpus):
 
 
 def entries_to_keep(case, entries):
-    """Of a rival with several variants only those that may be its best."""
+    """Only the variants of a baseline that may be its best."""
     def time_of(entry):
         return min(case.samples[entry.name][0]["seconds"])  # the least disturbed
     measured = [entry for entry in entries if entry.name in case.samples]
@@ -168,7 +168,7 @@ def parse_options():
 
 
 def measure_all(cases, rounds, cpus):
-    """Ends early, with what was measured so far, when it is interrupted or terminated."""
+    """Ends early with the measurements so far when it is interrupted or terminated."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for number, case in enumerate(cases):
@@ -190,7 +190,7 @@ def main():
     options = parse_options()
     cpus = processors(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        if not options.dry_run:  # a build meanwhile must not change what is measured
+        if not options.dry_run:  # a build at the same time must not change the measured files
             options.program = shutil.copy2(options.program, folder)
         programs = Programs(options.program, options.build, options.rivals == "yes", options.samples)
         tell_missing(programs, options.rivals == "yes")

@@ -58,7 +58,7 @@ def training(programs, threads):
 
 
 def half(programs, threads):
-    """Under bf16, beside OpenVINO's own choice on a processor with a tile unit and PyTorch's autocast."""
+    """Under bf16, next to OpenVINO's own choice on a processor with a tile unit and PyTorch's autocast."""
     for model, mode, batch in (("unet-s", "infer", 1), ("unet-s", "infer", 8), ("unet-m", "infer", 1),
                                ("unet-m", "infer", 8), ("unet-l", "infer", 1), ("unet-s", "train", 8),
                                ("unet-m", "train", 8), ("unet-l", "train", 4)):
@@ -69,7 +69,7 @@ def half(programs, threads):
 
 
 def memory(programs, threads):
-    """The whole process at its peak; a few runs reach it."""
+    """The whole process at its peak, which a few runs reach."""
     for mode, rival, most in (("infer", "ONNX Runtime", 0.5), ("train", "PyTorch", 0.7)):
         case = ("unet-l", mode, 4, threads, 1)
         others = [entry for entry in programs.rival_models(*case) if entry.family == rival]
@@ -79,7 +79,7 @@ def memory(programs, threads):
 
 
 def scaling(programs, threads):
-    """1.85 of 2 threads; only rounds count in which the machine itself has that many cores."""
+    """1.85 of 2 threads. A round counts only if the machine itself has that many cores."""
     for model in ("unet-m", "unet-l") if threads > 1 else ():
         for mode in ("infer", "train"):
             entries = []
@@ -94,7 +94,7 @@ def scaling(programs, threads):
 
 
 def neighbour(programs, threads):
-    """Beside a process that never waits, on one of the processors; rivals for comparison."""
+    """Next to a process that never waits, on one of the processors, with baselines for comparison."""
     case = ("unet-m", "infer", 1, threads, programs.repeats_for(gflop("unet-m", "infer", 1)))
     for entry in (programs.our_model(*case), *programs.rival_models(*case)) if threads > 1 else ():
         beside = dataclasses.replace(entry, name=f"{entry.name} beside another",
@@ -119,7 +119,7 @@ PARTS = {"gemm": products, "infer": inference, "train": training, "bf16": half, 
 
 
 def cases_of(part, programs, threads, folder):
-    """Without the programs that are not here; `folder` has what prepare_first makes."""
+    """Without missing programs. `folder` has the files of prepare_first."""
     cases = list(PARTS[part](programs, threads, *([folder] if part == "first" else [])))
     for case in cases:
         case.entries = [entry for entry in case.entries if entry.family in programs.families]

@@ -10,7 +10,7 @@ class Bar:
     """Bar that `ours` must reach beside the best of `others`, entries or families of the case.
 
     The ratio says how many times faster ours is; `smaller`: ours over theirs, at most `bound`.
-    Without others it is the quantity itself. Without a bound there is nothing to judge.
+    Without others it is the quantity itself. Without a bound there is no verdict.
     """
     ours: str
     others: tuple
@@ -37,7 +37,7 @@ def extent(case, name, quantity):
 
 
 def fair_rounds(case, bar):
-    """The rounds that count, and what the machine gave in the best of them."""
+    """The rounds that count, and the machine's own scaling in the best of them."""
     fast, slow, least = bar.machine
     fast, slow = by_round(case, fast, "seconds"), by_round(case, slow, "seconds")
     gains = {number: slow[number] / fast[number] for number in fast.keys() & slow.keys()}
@@ -82,7 +82,7 @@ def judge(case, bar):
                           for values in (ours, theirs)))
     if bar.bound is not None:
         row["met"] = row["ratio"] <= bar.bound if bar.smaller else row["ratio"] >= bar.bound
-    if absent and row["met"]:  # the one that was not there might be the better one
+    if absent and row["met"]:  # the missing one might be the better one
         row |= {"met": None, "open": f"no {', '.join(absent)}"}
     return row
 

@@ -90,7 +90,7 @@ class Programs:
                          "--contract", contract, "--repeats", repeats, name=name)
 
     def half_models(self, model, mode, batch, threads, repeats):
-        """Ours and the rivals in bfloat16, and OpenVINO in float32."""
+        """Ours and the baselines in bfloat16, and OpenVINO in float32."""
         ours = self.our_model(model, mode, batch, threads, repeats, "ours bf16", "bf16")
         if mode == "infer":
             return [ours] + [Entry(f"OpenVINO {precision}", "OpenVINO",

@@ -17,7 +17,7 @@ NCU = {"requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
 class Item:
     name: str
     seconds: int
-    command: list  # "triptych", "backend_test" and "torch_rivals" stand for what was packed
+    command: list  # "triptych", "backend_test" and "torch_rivals" stand for the packed programs
     needs: str = ""  # a tool that the machine may lack: "torch", "ncu", "compute-sanitizer"
     environment: dict = dataclasses.field(default_factory=dict)
 

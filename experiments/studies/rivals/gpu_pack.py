@@ -15,19 +15,19 @@ import shutil
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = (HERE / "../../..").resolve()  # of the sources; a packed folder has none, and may lie at /
+ROOT = (HERE / "../../..").resolve()  # of the sources. A packed folder has none, and may be at /
 MOST_BYTES = 60 << 20
 ARCHITECTURES = "90a-real"
 PROGRAMS = {"triptych": "experiments/triptych", "backend_test": "tests/conformance/backend_test"}
 SCRIPTS = ("gpu_items.py", "gpu_pack.py", "gpu_report.py", "gpu_session.py", "torch_rivals.py")
-# glibc comes with the machine, what begins so with its driver.
+# glibc comes with the machine, libraries with these prefixes with its driver.
 GLIBC = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|mvec|dl|pthread|rt|util|resolv|anl))\.so.*")
 DRIVER = ("libcuda.so", "libnvidia")
 FOUND_AT_RUN_TIME = ("libcublas", "libcudnn", "libnccl")
 
 
 class Problem(Exception):
-    """The folder cannot be made or read; says why."""
+    """The folder cannot be created or read, with the reason."""
 
 
 def run(*command):

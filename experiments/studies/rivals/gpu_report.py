@@ -33,7 +33,7 @@ class Seen:
         return self.items.get(name, {}).get("result", {}).get("results", [])
 
     def rival(self, name, field="seconds"):
-        """Of one of PyTorch's measurements, or None."""
+        """One of PyTorch's measurements, or None."""
         return self.rivals.get(name, {}).get(field)
 
     def why_missing(self, *names):
@@ -269,7 +269,7 @@ def bars(document):
 
 
 def tell(document):
-    """Prints the verdicts; 0 where every item ended well and every bar is met, else 1."""
+    """Prints the verdicts. 0 if every item succeeded and every bar is met, otherwise 1."""
     for entry in document["bars"]:
         state = "open" if "open" in entry else "met" if entry["met"] else "MISSED"
         ratio = entry.get("ratio")

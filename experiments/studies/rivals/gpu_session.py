@@ -151,7 +151,7 @@ class Session:
 
     def environment_of(self, item):
         environment = {**os.environ, **item.environment,
-                       "XDG_CACHE_HOME": str(self.work / "cache")}  # kernels are measured anew
+                       "XDG_CACHE_HOME": str(self.work / "cache")}  # kernels are measured again
         if item.needs != "torch":
             places = [str(self.folder / "lib"), environment.get("LD_LIBRARY_PATH", "")]
             environment["LD_LIBRARY_PATH"] = ":".join(filter(None, places))
@@ -271,7 +271,7 @@ def prebuilt_folder(options):
 
 
 def hold(session):
-    """Runs the parts; its exit code. The document is whole however it ends."""
+    """Runs the parts and returns the exit code. The document is whole however it ends."""
     try:
         problem = newer_libc_problem(session.pack)
         if problem:

@@ -126,7 +126,7 @@ def training_step(base, depth, size, batch, half, compiled):
 def say(name, run, repeats=20, clock=median_kernel_seconds, **more):
     try:
         line = {"name": name, "seconds": clock(run(), 1 if REHEARSAL else repeats), **more}
-    except Exception as error:  # a compiler or memory that is missing is a result, too
+    except Exception as error:  # a missing compiler or memory is also a result
         line = {"name": name, "problem": str(error)[:400]}
     print(json.dumps(line), flush=True)
 

@@ -1,4 +1,4 @@
-// Which seeded fault the RTL has. 0: none.
+// Which seeded fault the RTL has; 0: none.
 // SPDX-License-Identifier: Apache-2.0
 package mutant_pkg;
   int selected /* verilator public_flat_rw */;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Synthesises the MMU with Yosys and prints an area table, module by module.
 
-area.py RTL_FOLDER [PARAMETER=VALUE ...]: RAMs stay abstract and are given in bits.
+area.py RTL_FOLDER [PARAMETER=VALUE ...]: RAMs stay abstract and count in bits.
 """
 # SPDX-License-Identifier: Apache-2.0
 import pathlib

@@ -108,7 +108,7 @@ TEST(DataParallel, says_what_it_will_send) {
     parameters += graph.spec(graph.find(name)).shape.elements();
   const auto cost = communication_cost(graph, 2);
   EXPECT_EQ(cost.collectives, 2);
-  // Half of it for 2 ranks, or one element more where the halves are unequal.
+  // Half of it in each of two phases, or one element more where the halves are unequal.
   EXPECT_NEAR(static_cast<double>(cost.bytes_sent), static_cast<double>(4 * (parameters + 1)), 8);
 }
 

@@ -26,7 +26,7 @@ NOTICED = 1 + GRACE  # seconds until a death is known to all
 
 
 def play(ranks, *arguments):
-    """Exit code, the lines of the ranks and the errors of mpirun; none of their processes may be left."""
+    """Exit code, the lines of the ranks and the errors of mpirun. None of their processes may remain."""
     process = subprocess.run([*MPIRUN, str(ranks), PROGRAM, *map(str, arguments)], capture_output=True, text=True,
                              timeout=120)
     lines = []

@@ -2,7 +2,7 @@
 // numbers of 8 bits with sign, sums of 32. Read README.md beside this file.
 // SPDX-License-Identifier: Apache-2.0
 
-// One cell. It keeps a weight. In each cycle it multiplies it by the x that comes from the left,
+// One cell. It keeps a weight; in each cycle it multiplies it by the x that comes from the left,
 // adds the sum that comes from above, and passes x to the right and the sum down, one cycle later.
 module lab_pe (
     input logic clk_i,
@@ -41,7 +41,7 @@ module lab_array #(
   always_ff @(posedge clk_i) cycle_q <= rst_i ? '0 : cycle_q + 1;
 
   // The cells: lane[r][c] is the x that enters cell (r, c) from the left, sum[r][c] the sum that
-  // enters it from above. lane[r][Size] and sum[Size][c] leave the array.
+  // enters it from above; lane[r][Size] and sum[Size][c] leave the array.
   logic signed [7:0] lane[Size][Size+1];
   logic signed [31:0] sum[Size+1][Size];
   for (genvar r = 0; r < Size; r++) begin : gen_rows

@@ -1,4 +1,4 @@
-// A cell of three stages: product. Lower half of the sum; upper half with the carry of the lower.
+// A cell of three stages: product; lower half of the sum; upper half with the carry of the lower.
 // SPDX-License-Identifier: Apache-2.0
 module lab_pe (
     input logic clk_i,
