@@ -23,7 +23,7 @@ class Model:
 
 
 def grade_bits(sheet, bench, report):
-    machines = bench.results(*COMPARE, bytes=BYTES)[0]["machines"]
+    machines = bench.results(*COMPARE, bytes=BYTES)["machines"]
     cpu, systolic = (machine["weights_sha256"][:12] for machine in machines)
     report.exact("weights_cpu", 4, sheet.problem_of_value("weights_cpu", cpu, COPY))
     report.exact("weights_systolic", 4, sheet.problem_of_value("weights_systolic", systolic, COPY))
