@@ -30,8 +30,8 @@ struct MetricsColumns {
 
 MetricsColumns columns_of(const RunConfig& config);
 
-/// Header and rows. What is not known stays empty: scores without validation images, of classes
-/// that are neither there nor predicted, and of classes in runs of an earlier version.
+/// Header and rows. Unknown scores stay empty: without validation images, and of classes that are
+/// neither there nor predicted.
 std::string metrics_csv(std::span<const MetricsRow> rows, const MetricsColumns& columns);
 
 /// What TensorBoard shows of a row.
