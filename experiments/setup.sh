@@ -11,10 +11,10 @@ packages=(g++ cmake ninja-build ccache git pkg-config
           protobuf-compiler
           verilator make clang zlib1g-dev
           libopenmpi-dev openmpi-bin
-          python3-dev pybind11-dev python3-numpy)
+          python3 python3-dev pybind11-dev python3-numpy)
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy libclang-rt-dev yosys
-             iverilog libonnx-testdata python3 python3-jsonschema python3-pytest python3-torch chromium)
+             iverilog libonnx-testdata python3-jsonschema python3-pytest python3-torch chromium)
 fi
 if [ "${1:-}" = --web ]; then
   packages+=(clang-19 lld-19 llvm-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32

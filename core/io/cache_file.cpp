@@ -9,24 +9,24 @@
 #include "core/base/error.h"
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
+#include "core/io/strict_json.h"
 
 namespace triptych {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kSchema = 1;
 constexpr std::int64_t kMaxCacheBytes = std::int64_t{1} << 28;
 
-/// {"format": 1, "texts": {key: text}}. Throws InvalidArgument for anything else.
+/// {"schema": 1, "texts": {key: text}}; throws an Error for anything else.
 std::map<std::string, std::string> parse(const std::string& content) {
   const auto json = Json::parse(content, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) throw InvalidArgument("it is no JSON object");
-  if (json.value("format", Json()) != kFormat || !json.contains("texts")) {
-    throw InvalidArgument(fmt::format("it is no cache of format {}", kFormat));
-  }
+  require_schema(json, kSchema, "its entries are measured again");
   std::map<std::string, std::string> texts;
-  if (!json["texts"].is_object()) throw InvalidArgument("its texts are no JSON object");
+  if (!json.contains("texts") || !json["texts"].is_object())
+    throw InvalidArgument("its texts are no JSON object");
   for (const auto& [key, text] : json["texts"].items()) {
     if (!text.is_string()) throw InvalidArgument(fmt::format("\"{}\" is no text", key));
     texts[key] = text.get<std::string>();
@@ -81,7 +81,7 @@ void CacheFile::save() {
   added_.clear();
   try {
     std::filesystem::create_directories(path_.parent_path());
-    write_file_atomically(path_, Json{{"format", kFormat}, {"texts", texts}}.dump(1) + "\n");
+    write_file_atomically(path_, Json{{"schema", kSchema}, {"texts", texts}}.dump(1) + "\n");
   } catch (const std::exception& error) {
     report(fmt::format("the cache \"{}\" was not written: {}", path_.string(), error.what()));
   }

@@ -31,13 +31,11 @@ constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 42;
 constexpr std::string_view kMetadataPrefix = "checkpoint-";
 constexpr std::string_view kMetadataSuffix = ".json";
 constexpr std::int64_t kMaxSerial = 1'000'000'000'000;
-constexpr std::string_view kCommonIndex = "checkpoint.json";  // of earlier versions
 
-/// Where the metadata of one checkpoint stands.
+/// The metadata file of one checkpoint.
 struct Place {
   std::string file;
-  std::int64_t serial = 0;            ///< ascending with each save. 0: in the common index
-  std::size_t position_in_index = 0;  ///< of the common index
+  std::int64_t serial = 0;  ///< ascending with each save
 
   bool operator==(const Place&) const = default;
 };
@@ -65,24 +63,22 @@ std::vector<Place> places_in(const fs::path& folder) {
     if (const auto serial = serial_of(name)) places.push_back({name, *serial});
   }
   std::ranges::sort(places, std::ranges::greater{}, &Place::serial);
-  if (fs::exists(folder / kCommonIndex, ignored)) {
-    for (const std::size_t position : {0, 1}) {
-      places.push_back({std::string(kCommonIndex), 0, position});
-    }
-  }
   return places;
 }
 
-/// Nothing when a common index ends before this place.
-std::optional<CheckpointEntry> read_entry(const fs::path& folder, const Place& place) {
-  const InputFile file(folder / place.file, kMaxMetadataBytes);
+CheckpointEntry read_entry(const fs::path& metadata) {
+  const InputFile file(metadata, kMaxMetadataBytes);
   const auto text = file.read_text(0, file.size());
-  return file.named([&]() -> std::optional<CheckpointEntry> {
-    if (place.serial > 0) return internal::parse_checkpoint(text);
-    const auto entries = internal::parse_common_index(text);
-    if (place.position_in_index >= entries.size()) return std::nullopt;
-    return entries[place.position_in_index];
-  });
+  return file.named([&] { return internal::parse_checkpoint(text); });
+}
+
+/// The same, or nothing when the file cannot be read or was edited.
+std::optional<CheckpointEntry> readable_entry(const fs::path& metadata) {
+  try {
+    return read_entry(metadata);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 /// Never a name in use: metadata written earlier may point at it.
@@ -98,32 +94,16 @@ std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
 std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& folder,
                                                              const std::vector<Place>& places) {
   for (const auto& place : places) {
-    try {
-      if (const auto entry = read_entry(folder, place)) return std::pair(place, entry->file);
-    } catch (const Error&) {
-      continue;
-    }
+    if (const auto entry = readable_entry(folder / place.file))
+      return std::pair(place, entry->file);
   }
   return std::nullopt;
-}
-
-/// The checkpoints in a metadata file, or none when it cannot be read or was edited. An index of
-/// earlier versions has no digest.
-std::vector<CheckpointEntry> entries_of(const fs::path& metadata) {
-  try {
-    const InputFile file(metadata, kMaxMetadataBytes);
-    const auto text = file.read_text(0, file.size());
-    if (metadata.filename() == kCommonIndex) return internal::parse_common_index(text);
-    return {internal::parse_checkpoint(text)};
-  } catch (const Error&) {
-    return {};
-  }
 }
 
 /// The newest readable one after the first, or else the second: damaged metadata stays where it is.
 std::size_t previous_of(const fs::path& folder, const std::vector<Place>& places) {
   for (std::size_t i = 1; i < places.size(); ++i)
-    if (!entries_of(folder / places[i].file).empty()) return i;
+    if (readable_entry(folder / places[i].file)) return i;
   return 1;
 }
 
@@ -140,23 +120,21 @@ std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
   }
 }
 
-/// Removes the tensors of `entries` that nobody changed, unless they are in `needed`. False when
-/// one resists: the next save tries again.
-bool remove_tensors(int folder, const std::vector<CheckpointEntry>& entries,
+/// Removes the tensors of `entry` if nobody changed them, unless they are in `needed`. False when
+/// that fails: the next save tries again.
+bool remove_tensors(int folder, const CheckpointEntry& entry,
                     const std::vector<std::string>& needed) {
-  for (const auto& entry : entries) {
-    if (std::ranges::count(needed, entry.file) > 0) continue;
-    const auto same = unchanged(folder, entry);
-    if (!same || (*same && internal::unlink_beneath(folder, entry.file) != 0)) return false;
-  }
-  return true;
+  if (std::ranges::count(needed, entry.file) > 0) return true;
+  const auto same = unchanged(folder, entry);
+  return same && (!*same || internal::unlink_beneath(folder, entry.file) == 0);
 }
 
 /// Removes the files of killed saves except `needed`. The tensors go before the metadata that lists
 /// them, so that the next save finds both after a kill between the two.
 void remove_killed_saves(int folder, const fs::path& path, const std::vector<std::string>& needed) {
   remove_temporaries(path, [&](const fs::path& metadata) {
-    return remove_tensors(folder, entries_of(metadata), needed);
+    const auto entry = readable_entry(metadata);
+    return !entry || remove_tensors(folder, *entry, needed);
   });
 }
 
@@ -168,10 +146,9 @@ void remove_outdated(const fs::path& path, const std::vector<std::string>& neede
   remove_killed_saves(folder.get(), path, needed);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
-    if (std::ranges::count(needed, name) > 0 || (!serial_of(name) && name != kCommonIndex))
-      continue;
-    const auto entries = entries_of(path / name);
-    if (!entries.empty() && remove_tensors(folder.get(), entries, needed))
+    if (std::ranges::count(needed, name) > 0 || !serial_of(name)) continue;
+    const auto entry = readable_entry(path / name);
+    if (entry && remove_tensors(folder.get(), *entry, needed))
       internal::unlink_beneath(folder.get(), name);
   }
 }
@@ -182,14 +159,15 @@ Checkpoint load_from(const fs::path& folder, const std::vector<Place>& places, C
     throw IoError(fmt::format("\"{}\" holds no checkpoint", folder.string()));
   }
   const auto position = age == CheckpointAge::Newest ? 0 : previous_of(folder, places);
-  const auto entry = position < places.size() ? read_entry(folder, places[position]) : std::nullopt;
-  if (!entry) throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
-  const InputFile file(folder / entry->file, max_bytes);
-  if (sha256_of(file) != entry->sha256) {
+  if (position >= places.size())
+    throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
+  const auto entry = read_entry(folder / places[position].file);
+  const InputFile file(folder / entry.file, max_bytes);
+  if (sha256_of(file) != entry.sha256) {
     file.refuse(fmt::format("its SHA-256 is not the one in {}: the file was damaged or replaced",
                             places[position].file));
   }
-  return {entry->info, read_safetensors(file).tensors, places[position].serial > 0};
+  return {entry.info, read_safetensors(file).tensors};
 }
 
 }  // namespace
@@ -235,7 +213,7 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
 void remove_killed_saves(const fs::path& folder) {
   std::vector<std::string> needed;
   for (const auto& place : places_in(folder))
-    for (const auto& entry : entries_of(folder / place.file)) needed.push_back(entry.file);
+    if (const auto entry = readable_entry(folder / place.file)) needed.push_back(entry->file);
   const auto open = internal::open_folder(folder);
   if (open.get() >= 0) remove_killed_saves(open.get(), folder, needed);
 }
@@ -243,7 +221,7 @@ void remove_killed_saves(const fs::path& folder) {
 std::set<std::string> left_by_killed_saves(const fs::path& folder) {
   std::set<std::string> left;
   remove_temporaries(folder, [&](const fs::path& metadata) {
-    for (const auto& entry : entries_of(metadata)) left.insert(entry.file);
+    if (const auto entry = readable_entry(metadata)) left.insert(entry->file);
     return false;
   });
   return left;

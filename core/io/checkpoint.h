@@ -30,9 +30,6 @@ struct CheckpointInfo {
 struct Checkpoint {
   CheckpointInfo info;
   TensorMap tensors;
-  /// True when the metadata had a digest: not when an earlier version wrote it (`checkpoint.json`,
-  /// which named both checkpoints).
-  bool has_digest = true;
 };
 
 enum class CheckpointAge { Newest, Previous };

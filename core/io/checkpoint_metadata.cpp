@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSchema = 2;
-constexpr int kCommonSchema = 1;
+constexpr int kSchema = 3;
+constexpr std::string_view kRemedy = "use the version of Triptych that wrote it, or train again";
 
 json parse_object(const std::string& text, std::string_view what) {
   try {
@@ -44,7 +44,6 @@ std::int64_t count_member(const json& object, const char* key) {
 }
 
 CheckpointEntry entry_from(const json& object) {
-  if (!object.is_object()) throw IoError("a checkpoint is not an object");
   CheckpointEntry entry;
   entry.info.step = count_member(object, "step");
   entry.info.epoch = count_member(object, "epoch");
@@ -56,15 +55,6 @@ CheckpointEntry entry_from(const json& object) {
   entry.sha256 = member<std::string>(object, "sha256", &json::is_string);
   if (!is_tensor_file(entry.file)) throw IoError("\"file\" is not the name of a tensor file");
   return entry;
-}
-
-json parse_document(const std::string& text, int schema) {
-  auto document = parse_strict<json>(text);
-  if (!document.is_object()) throw IoError("not the metadata of a checkpoint");
-  if (const auto found = count_member(document, "schema"); found != schema) {
-    throw UnsupportedError(fmt::format("schema {}, this version reads {}", found, schema));
-  }
-  return document;
 }
 
 /// Digest of the values, however they are laid out: keys in ascending order, no spaces.
@@ -97,22 +87,14 @@ std::string to_text(const CheckpointEntry& entry) {
 }
 
 CheckpointEntry parse_checkpoint(const std::string& text) {
-  auto document = parse_document(text, kSchema);
+  auto document = parse_strict<json>(text);
+  require_schema(document, kSchema, kRemedy);
   const auto digest = member<std::string>(document, "metadata_sha256", &json::is_string);
   document.erase("metadata_sha256");
   if (digest_of(document) != digest) {
     throw IoError("its values do not have the SHA-256 that it states: it was damaged or edited");
   }
   return entry_from(document);
-}
-
-std::vector<CheckpointEntry> parse_common_index(const std::string& text) {
-  const auto index = parse_document(text, kCommonSchema);
-  const auto list = member<json>(index, "checkpoints", &json::is_array);
-  if (list.empty() || list.size() > 2) throw IoError("names neither one nor two checkpoints");
-  std::vector<CheckpointEntry> entries;
-  for (const auto& object : list) entries.push_back(entry_from(object));
-  return entries;
 }
 
 }  // namespace triptych::internal

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/io/checkpoint.h"
 
@@ -23,10 +22,6 @@ std::string to_text(const CheckpointEntry& entry);
 /// Reads it back. Throws IoError when a part is missing, wrong or different from the recorded
 /// digest, and UnsupportedError for another schema.
 CheckpointEntry parse_checkpoint(const std::string& text);
-
-/// The checkpoints, newest first, of a common index without digest, the format of earlier versions.
-/// Throws as parse_checkpoint does.
-std::vector<CheckpointEntry> parse_common_index(const std::string& text);
 
 /// True when `name` can be that of a checkpoint's tensors.
 bool is_tensor_file(std::string_view name);

@@ -155,7 +155,6 @@ void OwnFiles::refresh() const {
   const auto folder = open_if_there();
   if (folder.get() < 0) return;
   auto list = internal::read_own_list(folder.get(), folder_);
-  listed_ = list.has_value();
   if (list) list_ = std::move(*list);
 }
 
@@ -298,21 +297,13 @@ void OwnFiles::remove(const fs::path& name) {
     throw_beneath("remove", folder_ / name);
 }
 
-void OwnFiles::list(const std::string& hash, const fs::path& name, bool replaces) {
+void OwnFiles::list(const std::string& hash, const fs::path& name) {
   const auto folder = open_made();
   internal::OpenOwnList list(folder.get(), folder_);
   list.read(list_);
-  listed_ = true;
-  if (name.empty()) return;
-  if (replaces) require(name);
+  require(name);
   if (list_.files.emplace(listed_name(name), hash).second)
     list.append(list_, internal::own_line(hash, listed_name(name)));
-}
-
-void OwnFiles::adopt(const fs::path& name) {
-  const auto found = name.empty() ? std::nullopt : status(name);
-  if (!found || !S_ISREG(found->st_mode)) return list("", "", false);
-  list(sha256_of(InputFile(folder_ / name, kMaxHashedBytes)), name, false);
 }
 
 void OwnFiles::write(const fs::path& name, std::string_view content) {
@@ -343,7 +334,7 @@ void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size)
 }
 
 void OwnFiles::finish(const fs::path& name, AtomicFile& file, const std::string& hash) {
-  list(hash, name, true);
+  list(hash, name);
   file.commit();
 }
 

@@ -51,9 +51,7 @@ class OwnFiles {
   /// read, and InvalidArgument when it is a link or was not written by this program.
   explicit OwnFiles(std::filesystem::path folder, Elsewhere elsewhere = Elsewhere::Possible);
 
-  /// True when the folder has a list.
-  bool listed() const { return listed_; }
-  /// True when this program wrote a file of that name here, even if its content has changed since.
+  /// True when this program wrote a file of that name here, whatever it holds now.
   bool lists(const std::filesystem::path& name) const;
   /// Throws InvalidArgument unless `name`, a path within the folder, is free, or this program wrote
   /// its file, or allow_overwriting() was called. Always throws for a file of keep_input().
@@ -67,8 +65,6 @@ class OwnFiles {
   void remove_own_of(const std::filesystem::path& name);
   /// Removes the file `name`. Throws as require() does, and IoError when that fails.
   void remove(const std::filesystem::path& name);
-  /// Makes the list, and takes the file `name`, when it is there, for this program's from now on.
-  void adopt(const std::filesystem::path& name = {});
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and
   /// IoError when writing fails.
   void write(const std::filesystem::path& name, std::string_view content);
@@ -100,12 +96,11 @@ class OwnFiles {
   bool is_own(const std::filesystem::path& name) const;
   void remove_leavings(int folder, const std::filesystem::path& name) const;
   /// Lists `name`, after a last require() when the file replaces another one.
-  void list(const std::string& hash, const std::filesystem::path& name, bool replaces);
+  void list(const std::string& hash, const std::filesystem::path& name);
 
   std::filesystem::path folder_;
   Elsewhere elsewhere_;
-  mutable internal::OwnList list_;  ///< as last read
-  mutable bool listed_ = false;
+  mutable internal::OwnList list_;                   ///< as last read
   mutable std::set<std::filesystem::path> cleaned_;  ///< folders, by remove_leavings()
 };
 

@@ -1,4 +1,4 @@
-// JSON that someone else wrote, without the liberties of the parser.
+// Strict parsing of JSON from files, and the version of a file format.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -38,6 +39,22 @@ Json parse_strict(const std::string& text) {
     return Json::parse(text, check);
   } catch (const typename Json::exception& error) {
     throw IoError(fmt::format("not valid JSON: {}", error.what()));
+  }
+}
+
+/// Checks the version of a file format, the member "schema". `remedy` completes "this version
+/// reads schema 2; ". Throws IoError when the version is missing and UnsupportedError when it is
+/// another one.
+template <class Json>
+void require_schema(const Json& document, int schema, std::string_view remedy) {
+  const auto found = document.is_object() ? document.find("schema") : document.end();
+  if (found == document.end() || !found->is_number_integer()) {
+    throw IoError(fmt::format("it has no whole number \"schema\"; this version reads schema {}; {}",
+                              schema, remedy));
+  }
+  if (*found != schema) {
+    throw UnsupportedError(fmt::format("it has schema {}; this version reads schema {}; {}",
+                                       found->dump(), schema, remedy));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "core/io/own_files.h"
 #include "core/io/strict_json.h"
 #include "experiments/app/row_report.h"
+#include "experiments/measure/document.h"
 #include "experiments/page/format.h"
 #include "experiments/page/page.h"
 #include "experiments/training/run_folder.h"
@@ -361,11 +362,7 @@ std::string run_page(const page::Json& report) {
   write_classes(page, machines);
   write_evaluation(page, root["evaluation"]);
   page.section("configuration", "Configuration");
-  if (first["config"].is_object()) {
-    page.facts(first["config"]);
-  } else {
-    page.missing("The report is of an earlier version, which did not keep it.");
-  }
+  page.facts(first["config"]);
   page.heading("Made with");
   page.facts(root["environment"]);
   page.embed(valid);
@@ -377,8 +374,11 @@ page::Json load_document(const fs::path& path, const std::string& command) {
   const auto text = read_file(path);
   try {
     auto json = parse_strict<page::Json>(text);
+    require_schema(json, measure::kJsonSchema, "make it again with this version");
     if (json.at("command") == command && json.at("results").is_array()) return json;
   } catch (const nlohmann::json::exception&) {  // said below
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError(fmt::format("\"{}\": {}", path.string(), error.what()));
   } catch (const IoError& error) {
     throw IoError(fmt::format("{}: {}", problem, error.what()));
   }

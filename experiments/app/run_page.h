@@ -16,7 +16,8 @@ std::string run_page(const page::Json& report);
 /// IoError when that holds no evaluation.
 page::Json with_evaluation(page::Json report, const std::filesystem::path& folder);
 
-/// The document that `path` holds, which must be of `command`. Throws IoError.
+/// The document in the file `path`, of `command`. Throws IoError for another file, and
+/// UnsupportedError for one of another schema.
 page::Json load_document(const std::filesystem::path& path, const std::string& command);
 
 /// Writes report.json, report.html, loss.svg and quality.svg to a run's folder. A chart without a

@@ -9,12 +9,15 @@
 
 #include "core/base/error.h"
 #include "core/base/folder.h"
+#include "core/io/strict_json.h"
 
 namespace triptych::compare {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+
+constexpr int kSchema = 2;
 
 /// Times and rates of an item that was a `bench`.
 void add_bench(const std::string& item, const Json& row, std::vector<RecordedFigure>& figures) {
@@ -73,9 +76,10 @@ std::vector<RecordedSession> load_recorded(const fs::path& folder) {
     try {
       std::ifstream file(path);
       const auto json = Json::parse(file);
+      require_schema(json, kSchema, "record the session again");
       if (json.at("machine").at("gpu").is_null()) continue;  // it found no GPU
       sessions.push_back(session_of(json, path));
-    } catch (const Json::exception& error) {
+    } catch (const std::exception& error) {
       throw IoError(
           fmt::format("\"{}\" is no session of experiments/studies/rivals/gpu_session.sh: {}",
                       path.string(), error.what()));

@@ -209,7 +209,9 @@ double ended_seconds() {
 /// A command at work.
 class Watch {
  public:
-  Watch(Keeper& keeper, const Start& start) : keeper_(keeper), start_(start) {}
+  /// `others`: processes below this one that are not the command's.
+  Watch(Keeper& keeper, const Start& start, std::set<pid_t> others)
+      : keeper_(keeper), start_(start), others_(std::move(others)) {}
 
   /// Waits until the command has ended or exceeds a limit. Then none of its processes is left.
   Ending wait() {
@@ -248,6 +250,7 @@ class Watch {
     std::int64_t bytes = 0;
     std::vector<pid_t> processes;
     for (const auto& process : parallel::descendants(getpid())) {
+      if (others_.contains(process.id)) continue;
       seconds += process.processor_seconds;
       // The keeper, and the first process of a namespace, are copies of this one.
       if (process.id == keeper_.id() || (start_.own_namespace && process.parent == keeper_.id()))
@@ -271,6 +274,7 @@ class Watch {
 
   Keeper& keeper_;
   const Start& start_;
+  const std::set<pid_t> others_;
   const Clock::time_point begin_ = Clock::now();
   const double before_ = ended_seconds();
 };
@@ -332,8 +336,10 @@ Ending run_confined(const std::vector<std::string>& command, const fs::path& fol
       .rules = rules,
       .filter = filters_system_calls() ? system_call_filter() : std::span<const sock_filter>(),
       .own_namespace = has_process_namespaces()};
+  std::set<pid_t> others;
+  for (const auto& process : parallel::descendants(getpid())) others.insert(process.id);
   Keeper keeper(start);
-  auto ending = Watch(keeper, start).wait();
+  auto ending = Watch(keeper, start, std::move(others)).wait();
   if (const auto trouble = keeper.trouble())
     throw DeviceError(fmt::format("cannot start \"{}\" confined: {}: {}", command.front(),
                                   trouble->step, std::strerror(trouble->reason)));

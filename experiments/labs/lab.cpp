@@ -19,7 +19,7 @@
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
 #include "experiments/labs/all_labs.h"
-#include "experiments/labs/lab_texts.h"
+#include "experiments/labs/python_lab.h"
 #include "experiments/page/json.h"
 
 namespace triptych::labs {
@@ -203,8 +203,8 @@ std::string rounded(const Json& value) {
 
 /// The predictions that the handout asks for, each null.
 Json asked_predictions(const Lab& lab) {
-  const auto path = fmt::format("handouts/{}-{}/answers.json", lab.number, lab.slug);
-  return Json::parse(lab_text(path)).at("predictions");
+  const auto path = fmt::format("handouts/{}/answers.json", lab.name());
+  return Json::parse(text_in(lab.files, path)).at("predictions");
 }
 
 /// The form that a prediction should have had. Empty: it has it.
@@ -296,10 +296,18 @@ void add_not_graded(Report& report, const std::string& why) {
 
 }  // namespace
 
-std::span<const Lab> labs() {
-  static const std::vector<Lab> list = all_labs();
+namespace {
+
+std::vector<Lab>& known_labs() {
+  static std::vector<Lab> list = all_labs();
   return list;
 }
+
+}  // namespace
+
+std::span<const Lab> labs() { return known_labs(); }
+
+void use_labs_in(const fs::path& folder) { known_labs() = labs_in(folder); }
 
 const Lab& find_lab(int number) {
   const auto lab = std::ranges::find(labs(), number, &Lab::number);
@@ -316,23 +324,21 @@ std::string answer_key(int number, std::string_view id, std::string_view answer)
   return hash.finish();
 }
 
-std::string default_folder(const Lab& lab) {
-  return fmt::format("lab-{}-{}", lab.number, lab.slug);
-}
+std::string default_folder(const Lab& lab) { return "lab-" + lab.name(); }
 
 void start(const Lab& lab, const fs::path& folder, HandoutForm form) {
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     throw InvalidArgument(
         fmt::format("\"{}\" is there and not empty; a lab replaces nothing: name another folder",
                     folder.string()));
-  const auto prefix = fmt::format("handouts/{}-{}/", lab.number, lab.slug);
-  for (const auto& file : lab_texts()) {
+  const auto prefix = fmt::format("handouts/{}/", lab.name());
+  for (const auto& file : lab.files) {
     if (file.path.starts_with(prefix))
       write_own_file(folder / file.path.substr(prefix.size()), file.content);
   }
   if (form == HandoutForm::Notebook) {
-    const auto made =
-        notebook(lab.number, lab_text(prefix + "README.md"), lab_text(prefix + "answers.json"));
+    const auto made = notebook(lab.number, text_in(lab.files, prefix + "README.md"),
+                               text_in(lab.files, prefix + "answers.json"));
     write_own_file(folder / kNotebookFile, made.dump(1) + "\n");
   }
   Submission::begin(folder, lab.number, lab.version);

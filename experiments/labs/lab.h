@@ -5,12 +5,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "experiments/labs/bench.h"
+#include "experiments/labs/lab_texts.h"
 #include "experiments/labs/report.h"
 #include "experiments/labs/submission.h"
 
@@ -37,14 +40,21 @@ struct Lab {
   int version = 1;  ///< of the handout. Grows when it changes what is asked
   std::string_view slug, title, question;
   /// Tries the submission on the bench and adds the exact items.
-  void (*grade)(const Submission& submission, Bench& bench, Report& report) = nullptr;
-  std::vector<Prediction> (*predictions)(Bench& bench) = nullptr;
-  std::span<const std::string_view> yes_or_no;  ///< predictions that are. All others are numbers
+  std::function<void(const Submission& submission, Bench& bench, Report& report)> grade;
+  std::function<std::vector<Prediction>(Bench& bench)> predictions;
+  std::span<const std::string_view> yes_or_no;  ///< predictions that are; all others are numbers
   std::span<const Explanation> explanations;
+  std::span<const LabText> files = lab_texts();  ///< handouts and graders
+  std::shared_ptr<const void> owner = nullptr;   ///< of the texts, if it is not the program
+
+  /// "7-bandwidth"
+  std::string name() const { return std::to_string(number) + "-" + std::string(slug); }
 };
 
 /// All labs, in their order.
 std::span<const Lab> labs();
+/// From now on the labs of `folder` take the place of the program's. Throws as labs_in does.
+void use_labs_in(const std::filesystem::path& folder);
 /// Throws InvalidArgument that names those that there are.
 const Lab& find_lab(int number);
 

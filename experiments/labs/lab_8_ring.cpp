@@ -2,6 +2,7 @@
 // their bytes and their price.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,15 +11,97 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/random.h"
+#include "core/io/strict_json.h"
 #include "experiments/labs/all_labs.h"
 #include "experiments/labs/chunk_schedule.h"
-#include "experiments/labs/sheet.h"
+#include "experiments/labs/formula.h"
 #include "parallel/collectives/algorithms.h"
 #include "parallel/collectives/price.h"
 
 namespace triptych::labs {
 namespace {
+
+// A sheet of formulas and measured values that a student fills in: one JSON object, in a file
+// beside answers.json.
+
+std::string said(const Variables& variables) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : variables) parts.push_back(fmt::format("{} = {}", name, value));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// A value that a formula should give.
+struct Sample {
+  Variables at;
+  double value = 0;
+};
+
+class Sheet {
+ public:
+  /// A file that is missing or broken is the problem of all that is asked of it.
+  Sheet(const Submission& submission, std::string file);
+
+  /// The problem of the formula of that name: empty when it gives every sample's value, within a
+  /// relative `tolerance`; else what it is, in words, and `hint`.
+  std::string problem_of_formula(const std::string& name, const std::vector<Sample>& samples,
+                                 const std::string& hint, double tolerance = 1e-9) const;
+  /// The same of a number or word, which must be `expected`.
+  std::string problem_of_value(const std::string& name, const Json& expected,
+                               const std::string& hint) const;
+
+ private:
+  /// Why there is nothing of that name; empty: there is.
+  std::string missing(const std::string& name) const;
+
+  std::string file_, broken_;
+  Json json_;
+};
+
+Sheet::Sheet(const Submission& submission, std::string file) : file_(std::move(file)) {
+  try {
+    json_ = parse_strict<Json>(submission.text(file_));
+    if (!json_.is_object()) broken_ = fmt::format("{} is no object {{...}}", file_);
+  } catch (const Error& error) {
+    broken_ = fmt::format("{} cannot be read: {}", file_, error.what());
+  }
+}
+
+std::string Sheet::missing(const std::string& name) const {
+  if (!broken_.empty()) return broken_;
+  if (json_.value(name, Json()).is_null())
+    return fmt::format("not answered yet: \"{}\" in {}", name, file_);
+  return {};
+}
+
+std::string Sheet::problem_of_formula(const std::string& name, const std::vector<Sample>& samples,
+                                      const std::string& hint, double tolerance) const {
+  if (auto problem = missing(name); !problem.empty()) return problem;
+  const auto& given = json_.at(name);
+  const auto formula = given.is_string() ? given.get<std::string>() : given.dump();
+  for (const auto& sample : samples) {
+    double value = 0;
+    try {
+      value = evaluate(formula, sample.at);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    if (std::abs(value - sample.value) <= tolerance * std::abs(sample.value)) continue;
+    return fmt::format("\"{}\" gives {:.9g} with {}, and {:.9g} came; {}", triptych::shown(formula),
+                       value, said(sample.at), sample.value, hint);
+  }
+  return {};
+}
+
+std::string Sheet::problem_of_value(const std::string& name, const Json& expected,
+                                    const std::string& hint) const {
+  if (auto problem = missing(name); !problem.empty()) return problem;
+  const auto& given = json_.at(name);
+  if (given == expected) return {};
+  return fmt::format("{} says {}, which is not what the machine gives; {}", name,
+                     triptych::shown(given.dump()), hint);
+}
 
 using parallel::Interconnect;
 using parallel::Link;

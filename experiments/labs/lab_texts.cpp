@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/labs/lab_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -16,10 +18,12 @@ constexpr LabText kTexts[] = {
 
 std::span<const LabText> lab_texts() { return kTexts; }
 
-std::string_view lab_text(std::string_view path) {
-  const auto text = std::ranges::find(kTexts, path, &LabText::path);
-  TRIPTYCH_ASSERT(text != std::end(kTexts));
+std::string_view text_in(std::span<const LabText> texts, std::string_view path) {
+  const auto text = std::ranges::find(texts, path, &LabText::path);
+  if (text == texts.end()) throw InvalidArgument(fmt::format("there is no \"{}\"", path));
   return text->content;
 }
+
+std::string_view lab_text(std::string_view path) { return text_in(kTexts, path); }
 
 }  // namespace triptych::labs

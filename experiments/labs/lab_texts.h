@@ -13,7 +13,10 @@ struct LabText {
 };
 std::span<const LabText> lab_texts();
 
-/// The text at `path`, which is there.
+/// The text at `path`. Throws InvalidArgument when `texts` have none.
+std::string_view text_in(std::span<const LabText> texts, std::string_view path);
+
+/// The text at `path` of the program.
 std::string_view lab_text(std::string_view path);
 
 }  // namespace triptych::labs

@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kSchema = 1;  // of .lab.json
 constexpr std::int64_t kMaxText = std::int64_t{1} << 20;
 constexpr const char *kState = ".lab.json", *kAnswers = "answers.json";
 
@@ -117,6 +118,11 @@ void Submission::read_state(int number) {
   if (state_.value("lab", Json()) != number)
     throw InvalidArgument(fmt::format("\"{}\" is of lab {}, not of lab {}", folder_.string(),
                                       triptych::shown(state_.value("lab", Json()).dump()), number));
+  try {
+    require_schema(state_, kSchema, "begin anew in another folder (triptych lab start)");
+  } catch (const Error& error) {
+    throw InvalidArgument(fmt::format("\"{}\": {}", (folder_ / kState).string(), error.what()));
+  }
 }
 
 void Submission::read_answers() { answers_ = read_object(folder_, kAnswers); }
@@ -205,7 +211,8 @@ void Submission::write_state() const {
 }
 
 void Submission::begin(const fs::path& folder, int number, int version) {
-  write_own_file(folder / kState, Json{{"lab", number}, {"version", version}}.dump(2) + "\n");
+  write_own_file(folder / kState,
+                 Json{{"schema", kSchema}, {"lab", number}, {"version", version}}.dump(2) + "\n");
 }
 
 }  // namespace triptych::labs

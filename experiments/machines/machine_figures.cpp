@@ -17,6 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kSchema = 1;
 constexpr std::int64_t kMaxFileBytes = 1 << 20;
 /// How far a figure may be from the product of its factors: data sheets round.
 constexpr double kRounding = 0.02;
@@ -158,8 +159,8 @@ EfficiencyTable efficiencies_of(const Field& field) {
 }
 
 MachineFigures figures_of(const Field& field) {
-  field.object({"name", "description", "kind", "peaks", "levels", "launch", "links", "power",
-                "efficiencies"});
+  field.object({"schema", "name", "description", "kind", "peaks", "levels", "launch", "links",
+                "power", "efficiencies"});
   MachineFigures figures;
   figures.name = field.at("name").text();
   figures.description = field.at("description").text();
@@ -230,7 +231,10 @@ double MachineFigures::memory_bytes_per_s() const {
 MachineFigures parse_figures(std::string_view json, const std::string& origin) {
   try {
     const auto parsed = parse_strict<Json>(std::string(json));
+    require_schema(parsed, kSchema, "make the file again by `triptych calibrate`");
     return figures_of(Field(parsed, origin, ""));
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError(fmt::format("{}: {}", origin, error.what()));
   } catch (const IoError& error) {
     throw InvalidArgument(fmt::format("{}: {}", origin, error.what()));
   }
@@ -241,11 +245,9 @@ MachineFigures load_figures(const std::filesystem::path& file) {
 }
 
 std::string to_json(const MachineFigures& figures) {
-  Json json = {{"name", figures.name},
-               {"description", figures.description},
-               {"kind", figures.kind},
-               {"peaks", Json::object()},
-               {"levels", Json::array()}};
+  Json json = {
+      {"schema", kSchema},    {"name", figures.name},    {"description", figures.description},
+      {"kind", figures.kind}, {"peaks", Json::object()}, {"levels", Json::array()}};
   for (const auto& [format, peak] : figures.peaks) json["peaks"][format] = json_of(peak, kFlops);
   for (const auto& level : figures.levels) {
     Json entry = {{"name", level.name}};

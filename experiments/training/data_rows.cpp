@@ -8,7 +8,6 @@ namespace {
 using enum OptionGroup;
 using enum ResumePolicy;
 using enum RankPolicy;
-using enum Storage;
 using D = DataConfig;
 using P = ModelConfig;
 
@@ -32,10 +31,10 @@ std::vector<RunOption> file_rows() {
       {.name = "--input", .group = Arrays, .member = of_data<&D::inputs>, .field = "data.inputs",
        .help = "[NAME=]FILE.npy for each input of an ONNX file, with one row per example",
        .help_default = false,
-       .resume = Replaceable, .ranks = Own, .storage = Later, .written_with = "data.inputs"},
+       .resume = Replaceable, .ranks = Own, .written_with = "data.inputs"},
       {.name = "--target", .group = Arrays, .member = of_data<&D::target>, .field = "data.target",
        .help = "FILE.npy with the target of each row",
-       .conditions = {{"--input"}}, .resume = Replaceable, .ranks = Own, .storage = Later,
+       .conditions = {{"--input"}}, .resume = Replaceable, .ranks = Own,
        .written_with = "data.inputs"},
       {.name = "--images", .group = Data, .member = of_data<&D::images>, .field = "data.images",
        .help = "folder of images, instead of DATA/images",
@@ -46,7 +45,7 @@ std::vector<RunOption> file_rows() {
       {.name = "--mask-pattern", .group = Data, .member = of_data<&D::mask_pattern>,
        .field = "data.mask_pattern",
        .help = "names of masks, such as {name}_mask.tif (default: the names of the images)",
-       .for_images = true, .storage = Later},
+       .for_images = true},
       {.name = "--list", .group = Data, .member = of_data<&D::list>, .field = "data.list",
        .help = "CSV of the images to use (column id, image, name or file), with optional columns "
           "split (or set, subset) and mask",
@@ -73,27 +72,26 @@ std::vector<RunOption> mask_rows() {
       {.name = "--labels", .group = Data, .member = of_data<&D::labels>, .field = "data.labels",
        .help = "mask value of each class, such as 0,128,255, or above-half, below-half, instances "
           "(all values but 0 are the target). Default: derived from the masks",
-       .for_images = true, .storage = Later, .written_with = "data.labels", .completed = true},
+       .for_images = true, .written_with = "data.labels", .completed = true},
       {.name = "--ignore-label", .group = Data, .member = of_data<&D::ignore_label>,
        .field = "data.ignore_label",
        .help = "mask value of pixels that neither train nor count (-1: none)",
-       .limits = WholeLimits{-1, 65535}, .storage = Later},
+       .limits = WholeLimits{-1, 65535}},
       {.name = "--class-names", .group = Data, .member = of_data<&D::class_names>,
        .field = "data.class_names",
        .help = "names of class 0, 1, …, such as background,nucleus, or a file with one name per "
-          "line",
-       .storage = Later},
+          "line"},
       {.name = "--normalize", .group = Data, .member = of_data<&D::normalize>,
        .field = "data.normalize",
        .help = "statistics that scale each channel: dataset (mean and deviation of the training "
           "images), image (of each image) or percentiles (1 and 99.8 of each image become 0 and 1)",
-       .for_images = true, .storage = Later},
+       .for_images = true},
       {.name = "--cache", .group = Data, .member = of_data<&D::cache_mib>,
        .field = "data.cache_mib",
        .help = "MiB of images in memory per process (0: half of the available memory). The others "
           "are read for each use",
        .limits = WholeLimits{0, kMaxMemoryMib}, .for_images = true, .resume = Replaceable,
-       .ranks = Own, .storage = Later},
+       .ranks = Own},
       {.name = "--invert", .group = Data, .member = of_data<&D::invert>, .field = "data.invert",
        .help = "use the dark part of each mask as the target",
        .for_images = true, .conditions = {{.option = "--labels", .applies = false}}},
@@ -111,21 +109,19 @@ std::vector<RunOption> mask_rows() {
 std::vector<RunOption> recorded_rows() {
   // clang-format off
   return {
-      {.member = of_data<&D::sha256>, .field = "data.sha256", .storage = Later,
+      {.member = of_data<&D::sha256>, .field = "data.sha256",
        .written_with = "data.inputs", .completed = true},
-      {.member = of_data<&D::sections>, .field = "data.sections", .storage = Later,
-       .absent = R"("apart")"},
-      {.member = of_data<&D::normalize_channels>, .field = "data.normalize_channels",
-       .storage = Later, .absent = R"("together")"},
-      {.member = of_data<&D::palette>, .field = "data.palette", .storage = Later,
+      {.member = of_data<&D::sections>, .field = "data.sections"},
+      {.member = of_data<&D::normalize_channels>, .field = "data.normalize_channels"},
+      {.member = of_data<&D::palette>, .field = "data.palette",
        .written_with = "data.palette", .completed = true},
-      {.member = of_data<&D::shares>, .field = "data.shares", .storage = Later,
+      {.member = of_data<&D::shares>, .field = "data.shares",
        .written_with = "data.shares", .completed = true},
       {.name = "--folds", .group = Folds, .member = of_data<&D::folds>, .field = "data.folds",
        .help = "number of parts of the images",
-       .limits = WholeLimits{0, 1000}, .given_limits = WholeLimits{2, 1000}, .storage = Later,
+       .limits = WholeLimits{0, 1000}, .given_limits = WholeLimits{2, 1000},
        .written_with = "data.folds"},
-      {.member = of_data<&D::fold>, .field = "data.fold", .storage = Later,
+      {.member = of_data<&D::fold>, .field = "data.fold",
        .written_with = "data.folds"},
   };
   // clang-format on

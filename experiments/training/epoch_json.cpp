@@ -53,17 +53,6 @@ const T& value_json(const T& value) {
 
 Json value_json(const segmentation::Score& score) { return score ? Json(*score) : Json(); }
 
-/// Takes back the 1 that classes without a score had in runs of an earlier version.
-void remove_scores_of_nothing(segmentation::Scores& scores) {
-  bool any = false;
-  for (auto& one : scores.classes) {
-    if (one.images > 0 || !one.dice) continue;
-    one = {};
-    any = true;
-  }
-  if (any) average_classes(scores);
-}
-
 }  // namespace
 
 Json epoch_json(const EpochReport& report) {
@@ -73,6 +62,7 @@ Json epoch_json(const EpochReport& report) {
   };
   visit_epoch(report, to(json));
   json["validation_loss"] = report.validation_loss;
+  json["classes"] = Json::array();
   for (const auto& scores : report.scores.classes) {
     Json one;
     visit_class(scores, to(one));
@@ -88,10 +78,9 @@ EpochReport epoch_from_json(const Json& json) {
     return [&object](const char* name, auto& member) { read_field(object, name, member); };
   };
   visit_epoch(report, from(json));
-  read_if_there(json, "validation_loss", report.validation_loss);
-  for (const auto& scores : json.value("classes", Json::array()))
+  read_field(json, "validation_loss", report.validation_loss);
+  for (const auto& scores : json.at("classes"))
     visit_class(report.scores.classes.emplace_back(), from(scores));
-  remove_scores_of_nothing(report.scores);
   const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
   report.train_time.kind = report.evaluate_time.kind = kind;
   return report;

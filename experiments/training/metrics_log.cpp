@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/io/atomic_file.h"
-#include "core/io/input_file.h"
 #include "core/io/own_files.h"
 
 namespace triptych::training {
@@ -96,16 +95,7 @@ MetricsLog::MetricsLog(std::filesystem::path folder, const MetricsColumns& colum
     : folder_(std::move(folder)), columns_(columns) {
   OwnFiles own(folder_);
   if (own.lists(kMetricsFile)) return;
-  const auto header = metrics_csv({}, columns_);
-  const auto path = folder_ / kMetricsFile;
-  std::error_code ignored;
-  const bool known =
-      std::filesystem::is_regular_file(path, ignored) && read_file(path).starts_with(header);
-  if (known) {
-    own.adopt(kMetricsFile);
-    return;
-  }
-  own.write(kMetricsFile, header);
+  own.write(kMetricsFile, metrics_csv({}, columns_));
 }
 
 void MetricsLog::write(std::span<const MetricsRow> rows) {

@@ -30,8 +30,8 @@ struct MetricsColumns {
 
 MetricsColumns columns_of(const RunConfig& config);
 
-/// Header and rows. Unknown values stay empty: scores without validation images, of classes that
-/// are absent from truth and prediction, and of classes in runs of an earlier version.
+/// Header and rows. Unknown scores stay empty: without validation images, and of classes that are
+/// neither there nor predicted.
 std::string metrics_csv(std::span<const MetricsRow> rows, const MetricsColumns& columns);
 
 /// The scalars of a row for TensorBoard.

@@ -151,8 +151,8 @@ std::map<std::string, std::string> image_metadata(const SavedRun& run, Pixels pi
   const bool each = data.normalization().by_itself();
   nlohmann::ordered_json normalization = {{"by", name_of(data.normalize)}};
   if (!each) {
-    normalization["mean"] = json_of(run.normalization.mean);
-    normalization["deviation"] = json_of(run.normalization.deviation);
+    normalization["mean"] = run.normalization.mean;
+    normalization["deviation"] = run.normalization.deviation;
   }
   normalization["inside"] = pixels != Pixels::Normalized;
   return {{"triptych.pixels", std::string(name_of(pixels))},

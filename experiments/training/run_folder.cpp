@@ -42,8 +42,7 @@ fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpoint
 std::string run_json(const SavedRun& run) {
   Json json = {{"config", Json::parse(to_json(run.config))},
                {"normalization",
-                {{"mean", json_of(run.normalization.mean)},
-                 {"deviation", json_of(run.normalization.deviation)}}}};
+                {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   write_machine(json, run.machine);
   return json.dump();
 }
@@ -119,15 +118,10 @@ void take_updates(TensorMap& tensors, SavedRun& run) {
   }
 }
 
-/// Reads one number, or several.
 std::vector<float> numbers_from(const Json& json, const char* name, const NumberLimits& limits) {
-  auto all = json.value(name, Json());
-  if (!all.is_array()) all = Json::array({all});
   std::vector<float> numbers;
-  for (const auto& number : all) {
-    read_field(Json{{name, number}}, name, numbers.emplace_back());
-    require_within(name, limits, numbers.back());
-  }
+  read_list(json, name, numbers);
+  for (float& number : numbers) require_within(name, limits, number);
   return numbers;
 }
 
@@ -192,16 +186,6 @@ SavedRun run_of(Checkpoint checkpoint) {
   require_finite(checkpoint.tensors);
   take_statistics(checkpoint.tensors, run);
   run.states = std::move(checkpoint.tensors);
-  if (!json.contains("kernel")) {
-    run.notes.emplace_back(
-        "the checkpoint is of an earlier version, which did not store the options kernel, choice "
-        "and no-winograd: to resume the run uses their defaults");
-  }
-  if (!checkpoint.has_digest) {
-    run.notes.emplace_back(
-        "the checkpoint is of an earlier version and has no SHA-256 of its values: damage to them "
-        "would not be seen");
-  }
   return run;
 }
 
@@ -377,16 +361,6 @@ void remove_leavings(const fs::path& folder) {
     remove_temporaries(run);
     remove_temporaries_below(run / kMasksFolder);
     remove_killed_saves(checkpoint_folder(run));
-  }
-}
-
-void adopt_old_outputs(const fs::path& folder) {
-  OwnFiles own(folder);
-  if (own.listed()) return;
-  own.adopt(kReportFile);
-  std::error_code ignored;
-  for (const auto& name : names_in(folder / kMasksFolder, ignored)) {
-    if (fs::path(name).extension() == ".png") own.adopt(kMasksFolder / name);
   }
 }
 

@@ -115,9 +115,6 @@ void require_room(const std::filesystem::path& folder);
 /// Removes the remains of a killed process that wrote this run. This one must hold its lock.
 void remove_leavings(const std::filesystem::path& folder);
 
-/// Lists the outputs of a run of a program that kept no list: they are this program's.
-void adopt_old_outputs(const std::filesystem::path& folder);
-
 /// Keeps other commands from writing to a run's folder, which it makes when needed, and to its
 /// checkpoints where a link leads to them.
 class RunLock {

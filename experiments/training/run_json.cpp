@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "core/base/file_text.h"
-#include "experiments/training/data/labels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_options.h"
 #include "experiments/training/saved_fields.h"
@@ -66,7 +65,7 @@ void read_value(const Json& json, const char* name, const Value& value) {
 
 /// False for a field that another one makes superfluous.
 bool is_written(const RunOption& option, RunConfig& config) {
-  if (option.written_with.empty()) return option.storage != Storage::Never;
+  if (option.written_with.empty()) return option.stored;
   const auto other = std::ranges::find(run_options(), option.written_with, &RunOption::field);
   RunConfig usual;
   return !same_value(*value_in(*other, config), *value_in(*other, usual));
@@ -80,10 +79,9 @@ Json model_json(ModelConfig model) {
   }
   const auto* network = imported_network(model);
   if (network == nullptr) return json;
-  json["network"] = {{"sha256", network->sha256()}};
-  if (!network->frozen().empty()) json["network"]["frozen"] = network->frozen();
-  if (!network->rows().empty()) json["network"]["rows"] = network->rows();
-  if (!model.maps) json["maps"] = false;
+  json["network"] = {
+      {"sha256", network->sha256()}, {"frozen", network->frozen()}, {"rows", network->rows()}};
+  json["maps"] = model.maps;
   return json;
 }
 
@@ -97,16 +95,9 @@ void read_model(const Json& json, RunConfig& config) {
   config.model.architecture = Architecture::Given;
   read_field(network, "sha256", config.network.sha256);
   read_list(network, "frozen", config.network.frozen);
-  for (const auto& row : network.value("rows", Json::array()))
+  for (const auto& row : network.at("rows"))
     read_list(Json{{"rows", row}}, "rows", config.network.rows.emplace_back());
-  read_if_there(json, "maps", config.model.maps);
-}
-
-/// Runs from before the option of labels split masks of two classes at half of their full scale.
-void add_labels(const Json& data, RunConfig& config) {
-  const bool has_masks = config.model.maps && !is_synthetic(config.data);
-  if (data.contains("labels") || config.model.classes > 2 || !has_masks) return;
-  config.data.labels = config.data.invert ? segmentation::kBelowHalf : segmentation::kAboveHalf;
+  read_field(json, "maps", config.model.maps);
 }
 
 void require_mesh_fits(const parallel::Strategy& strategy) {
@@ -122,19 +113,15 @@ void require_mesh_fits(const parallel::Strategy& strategy) {
 void read_option(const Json& json, const RunOption& option, const Value& value) {
   const auto object = object_of(option.field);
   const std::string name(last_part(option.field));
-  const bool later = option.storage == Storage::Later;
-  const bool missing = later && !object.empty() && !json.contains(object);
-  const Json& holder = object.empty() || missing ? json : json.at(object);
-  if (!later || (!missing && holder.contains(name))) return read_value(holder, name.c_str(), value);
-  if (!option.absent.empty())
-    read_value(Json{{name, Json::parse(option.absent)}}, name.c_str(), value);
+  const Json& holder = object.empty() ? json : json.at(object);
+  if (option.written_with.empty() || holder.contains(name)) read_value(holder, name.c_str(), value);
 }
 
 void write_machine(Json& json, const ExecutionConfig& machine) {
   auto copy = machine;
   for (const auto& option : run_options()) {
     const auto value = value_in(option, copy);
-    if (value && option.storage != Storage::Never) write_field(json, option.field, *value);
+    if (value && option.stored) write_field(json, option.field, *value);
   }
 }
 
@@ -142,7 +129,7 @@ ExecutionConfig read_machine(const Json& json) {
   ExecutionConfig machine;
   for (const auto& option : run_options()) {
     const auto value = value_in(option, machine);
-    if (!value || option.storage == Storage::Never) continue;
+    if (!value || !option.stored) continue;
     read_option(json, option, *value);
     require_within(option.field, option.limits, *value);
   }
@@ -178,7 +165,6 @@ RunConfig run_config_from_json(std::string_view text) {
     for (const auto& option : run_options()) {
       if (const auto value = value_in(option, config)) read_option(json, option, *value);
     }
-    add_labels(json.at("data"), config);
     validate(config);
     return config;
   } catch (const Json::exception& error) {

@@ -69,13 +69,6 @@ enum class RankPolicy : std::uint8_t {
   Own,       ///< a path on their own host, a limit of their own memory, a time
 };
 
-/// Presence of a field in the JSON of a run.
-enum class Storage : std::uint8_t {
-  Always,
-  Later,  ///< always written. A run of an earlier version may lack it
-  Never,
-};
-
 /// The help calls the value of an option that is written to FOLDER.
 enum class OptionPlace : std::uint8_t { None, OutputFolder };
 
@@ -119,9 +112,8 @@ struct RunOption {
   void (*before_replacing)(ExecutionConfig& run, const ExecutionConfig& asked) = nullptr;
   RankPolicy ranks = RankPolicy::Same;
 
-  Storage storage = Storage::Always;
+  bool stored = true;                  ///< the JSON of a run has the field
   std::string_view written_with = {};  ///< field that must be set, or this one is left out
-  std::string_view absent = {};        ///< JSON of the value in a run that lacks the field
   bool completed = false;              ///< the run adds the value when it is not given
 };
 

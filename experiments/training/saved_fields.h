@@ -62,34 +62,25 @@ void read_field(const nlohmann::ordered_json& json, const char* name, std::optio
   read_field(json, name, member.emplace());
 }
 
-/// Reads a list, which may be missing.
+/// The same for a list.
 template <class T>
 void read_list(const nlohmann::ordered_json& json, const char* name, std::vector<T>& values) {
+  const auto found = json.find(name);
+  if (found == json.end()) throw InvalidArgument(fmt::format("\"{}\" is missing", name));
+  if (!found->is_array()) throw InvalidArgument(fmt::format("\"{}\" must be a list", name));
   values.clear();
-  for (const auto& value : json.value(name, nlohmann::ordered_json::array())) {
+  for (const auto& value : *found) {
     if (!holds<T>(value))
       throw InvalidArgument(fmt::format("\"{}\" cannot have {:.100}", name, value.dump()));
     values.push_back(value.template get<T>());
   }
 }
 
-/// The same, but `member` stays as it is when the field is missing.
-template <class T>
-void read_if_there(const nlohmann::ordered_json& json, const char* name, T& member) {
-  if (json.contains(name)) read_field(json, name, member);
-}
-
-/// A list, or a number if there is one, as in runs of earlier versions.
-inline nlohmann::ordered_json json_of(const std::vector<float>& numbers) {
-  if (numbers.size() == 1) return numbers.front();
-  return numbers;
-}
-
 /// The JSON of an option's value.
 nlohmann::ordered_json json_of(const Value& value);
 
-/// Reads the field of an option from the object that holds it, or sets the value of a run of an
-/// earlier version. Throws InvalidArgument, which contains the field, when it is missing or wrong.
+/// Reads the field of an option from the object that holds it. A field that is only written with
+/// another one may be missing. Throws InvalidArgument, which contains the field, when it is wrong.
 void read_option(const nlohmann::ordered_json& json, const RunOption& option, const Value& value);
 
 /// Adds the fields of a machine that a checkpoint stores.

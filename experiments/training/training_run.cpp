@@ -99,7 +99,6 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   require_schedule_of_old(config_, std::ssize(losses_), total_steps(), folder_);
   if (leads_) {
     lock_.emplace(folder_);
-    adopt_old_outputs(folder_);
     begin_outputs(Elsewhere::Impossible);
   }
   require_same_images(saved, data_.normalization, folder_);
@@ -175,7 +174,6 @@ void TrainingRun::begin_outputs(Elsewhere elsewhere) {
   for (const auto* file : kReportFiles) own.require(file);
   if (config_.model.maps)
     for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
-  own.adopt();
   log_.emplace(folder_, columns_of(config_));
 }
 

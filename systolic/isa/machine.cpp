@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -90,6 +91,8 @@ std::size_t index_of(std::string_view what, const std::array<std::string_view, n
 }
 
 constexpr std::string_view kMachine = "machine";
+/// Version of the file format. Users write such files by hand: one without a version has this one.
+constexpr std::uint32_t kSchema = 1;
 
 /// Reads members of an object. finish() refuses those that nobody asked for.
 class Reader {
@@ -236,6 +239,10 @@ MachineConfig parse_machine(std::string_view json) {
   Reader reader(parsed, std::string(kMachine));
   std::string pe(kPeNames[0]);
   std::string scheme(kSchemeNames[0]);
+  auto schema = kSchema;
+  reader.whole_number("schema", schema, {0, std::numeric_limits<std::uint32_t>::max()});
+  if (schema != kSchema)
+    reject(fmt::format("schema = {}: this version reads schema {}", schema, kSchema));
   reader.text("name", machine.name);
   visit_numbers(machine, [&](const char* key, auto& value, const Limits& range) {
     reader.whole_number(key, value, range);
@@ -261,7 +268,8 @@ MachineConfig parse_machine(std::string_view json) {
 }
 
 std::string to_json(const MachineConfig& machine) {
-  Json json{{"name", machine.name},
+  Json json{{"schema", kSchema},
+            {"name", machine.name},
             {"rows", machine.rows},
             {"columns", machine.columns},
             {"pe", to_string(machine.pe)},

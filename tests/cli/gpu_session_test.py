@@ -41,7 +41,7 @@ class SessionTest(ProgramTest):
         script(folder / "bin/triptych", triptych)
         script(folder / "bin/backend_test", backend_test)
         (folder / "lib").mkdir()
-        pack = {"commit": "abc", "architectures": ["sm_90a"], "glibc": "2.2",
+        pack = {"schema": gpu_pack.SCHEMA, "commit": "abc", "architectures": ["sm_90a"], "glibc": "2.2",
                 "files": gpu_pack.listed(folder)}
         (folder / "pack.json").write_text(json.dumps(pack))
         return folder
@@ -104,6 +104,14 @@ class Refusals(SessionTest):
         result = self.session("--prebuilt", folder)
         self.assertEqual(result.returncode, 4, result.stderr)
         self.assertIn("is older than 9.1", result.stderr)
+
+    def test_a_folder_of_another_schema_is_exit_code_2(self):
+        folder = self.make_pack(devices())
+        pack = json.loads((folder / "pack.json").read_text())
+        (folder / "pack.json").write_text(json.dumps({**pack, "schema": 9}))
+        result = self.session("--prebuilt", folder)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("schema 9", result.stderr)
 
     def test_a_folder_that_was_cut_short_is_exit_code_2(self):
         folder = self.make_pack(devices())

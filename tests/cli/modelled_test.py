@@ -43,8 +43,10 @@ class CalibrateTest(ProgramTest):
     def test_device_files_are_checked(self):
         self.expect_error(2, "bench", *TINY, "--device", "h300", says=['"h300"', "rtx2070super", "triptych calibrate"])
         self.expect_error(2, "bench", *TINY, "--device", "./none.json", says="none.json")
-        (self.folder / "bad.json").write_text('{"name": "bad", "peaks": 3}')
+        (self.folder / "bad.json").write_text('{"schema": 1, "name": "bad", "peaks": 3}')
         self.expect_error(2, "bench", *TINY, "--device", "bad.json", says=['"bad.json"', "description"])
+        (self.folder / "later.json").write_text('{"schema": 2, "name": "later"}')
+        self.expect_error(4, "bench", *TINY, "--device", "later.json", says=['"later.json"', "schema 2", "triptych calibrate"])
         self.expect_error(2, "bench", *TINY, "--device", "tpu-v1", says=["no peak of f32", "int8"])
         self.expect_error(2, "bench", *TINY, "--backend", "cuda-emulated", "--device", "h200", says="--device")
 

@@ -236,11 +236,13 @@ class Outputs(ProgramTest):
         self.succeed("train", "--resume", "run", "--steps", "2")
         self.assertEqual(list((self.folder / "run").rglob(".*.tmp")), [kept])
 
-    def test_a_run_without_a_list_goes_on(self):
-        for name in (".triptych", "report.html", "loss.svg", "quality.svg"):  # which came after the list
-            (self.folder / "run" / name).unlink(missing_ok=True)
-        for steps in ("2", "3"):
-            self.succeed("train", "--resume", "run", "--steps", steps)
+    def test_a_run_without_its_list_owns_no_file(self):
+        (self.folder / "run/.triptych").unlink()
+        report = (self.folder / "run/report.json").read_text()
+        self.expect_error(2, "train", "--resume", "run", "--steps", "2", says=["run/report.json", "--overwrite"])
+        self.assertEqual((self.folder / "run/report.json").read_text(), report)
+        self.succeed("train", "--resume", "run", "--steps", "2", "--overwrite")
+        self.succeed("train", "--resume", "run", "--steps", "3")
 
 
 if __name__ == "__main__":

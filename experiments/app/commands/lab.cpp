@@ -28,9 +28,13 @@ struct LabOptions {
   std::string folder;
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
+  std::string labs;  ///< folder; empty: the program's labs
   bool notebook = false, without_predictions = false;
   Confinement confine = Confinement::Available;
 
+  void choose_labs() const {
+    if (!labs.empty()) labs::use_labs_in(labs);
+  }
   const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
   /// As given, else the one that `start` makes, or this one when it is none of these.
   std::string submission() const {
@@ -238,10 +242,15 @@ std::int64_t read_seed(const std::string& text) {
   return seed;
 }
 
+void add_labs_option(Command& command, LabOptions& options) {
+  command.add_option("--labs", options.labs, "folder of labs in Python, instead of the program's");
+}
+
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
                  const std::string& name, const std::string& help) {
   auto command = lab.add_subcommand(name, help);
   command.add_option("number", options->number, "of the lab").required();
+  add_labs_option(command, *options);
   command.add_flag("--json", context.json, "print JSON");
   return command;
 }
@@ -259,16 +268,26 @@ void add_lab_command(Command& app, Context& context) {
   command.require_subcommand();
   auto listing = command.add_subcommand("list", "All labs");
   listing.add_flag("--json", context.json, "print JSON");
-  listing.callback([&context] { list_labs(context.json); });
+  add_labs_option(listing, *options);
+  listing.callback([options, &context] {
+    options->choose_labs();
+    list_labs(context.json);
+  });
   auto starting =
       add_part(command, context, options, "start", "Copy a lab's handout to a new folder");
   starting.add_option("--out", options->folder, "new or empty folder (default: lab-NUMBER-NAME)");
   starting.add_flag("--notebook", options->notebook, "as a notebook for Jupyter, too: lab.ipynb");
-  starting.callback([options, &context] { start_lab(*options, context.json); });
+  starting.callback([options, &context] {
+    options->choose_labs();
+    start_lab(*options, context.json);
+  });
   auto predicting =
       add_part(command, context, options, "predict", "Commit the predictions in answers.json");
   add_folder(predicting, *options);
-  predicting.callback([options, &context] { commit_predictions(*options, context.json); });
+  predicting.callback([options, &context] {
+    options->choose_labs();
+    commit_predictions(*options, context.json);
+  });
   auto checking =
       add_part(command, context, options, "check", "Grade a folder, and say what is not right");
   add_folder(checking, *options);
@@ -285,7 +304,10 @@ void add_lab_command(Command& app, Context& context) {
       .add_option("--results", options->results,
                   "write the points as autograders read them (Gradescope's results.json)")
       .output_file();
-  checking.callback([options, &context] { check_lab(*options, context); });
+  checking.callback([options, &context] {
+    options->choose_labs();
+    check_lab(*options, context);
+  });
 }
 
 }  // namespace triptych::app

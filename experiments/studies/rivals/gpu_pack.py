@@ -15,7 +15,8 @@ import shutil
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = (HERE / "../../..").resolve()  # of the sources. A packed folder has none, and may be at /
+ROOT = (HERE / "../../..").resolve()  # of the sources; a packed folder has none, and may lie at /
+SCHEMA = 1  # of pack.json
 MOST_BYTES = 60 << 20
 ARCHITECTURES = "90a-real"
 PROGRAMS = {"triptych": "experiments/triptych", "backend_test": "tests/conformance/backend_test"}
@@ -133,7 +134,7 @@ def make(folder, build, as_built=False):
     clear(folder)
     programs = copy_all(folder, build)
     files = listed(folder)
-    pack = {"schema": 1, "commit": commit().strip(), "architectures": architectures(build),
+    pack = {"schema": SCHEMA, "commit": commit().strip(), "architectures": architectures(build),
             "glibc": needed_glibc([*programs, *(folder / "lib").iterdir()]), "files": files}
     (folder / "pack.json").write_text(json.dumps(pack, indent=1) + "\n")
     total = sum(file["bytes"] for file in files)
@@ -152,6 +153,8 @@ def read(folder):
         pack = json.loads((folder / "pack.json").read_text())
     except (OSError, ValueError) as problem:
         raise Problem(f"{folder} is no folder of gpu_session.sh --pack: {problem}") from None
+    if pack.get("schema") != SCHEMA:
+        raise Problem(f"{folder} has schema {pack.get('schema')}, this version reads {SCHEMA}; pack again")
     for file in pack["files"]:
         path = folder / file["path"]
         if not path.exists() or path.stat().st_size != file["bytes"]:

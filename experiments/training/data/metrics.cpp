@@ -43,19 +43,7 @@ std::size_t checked_classes(std::int64_t classes) {
   return static_cast<std::size_t>(classes);
 }
 
-}  // namespace
-
-double Overlap::dice() const { return ratio(2 * both, 2 * both + only_predicted + only_there); }
-
-double Overlap::iou() const { return ratio(both, both + only_predicted + only_there); }
-
-Overlap& Overlap::operator+=(const Overlap& other) {
-  both += other.both;
-  only_predicted += other.only_predicted;
-  only_there += other.only_there;
-  return *this;
-}
-
+/// Sets the means over the classes.
 void average_classes(Scores& scores) {
   const auto mean = [&](Score ClassScores::*score) -> Score {
     const auto scored = std::ranges::count_if(
@@ -70,6 +58,19 @@ void average_classes(Scores& scores) {
   scores.mean_iou = mean(&ClassScores::iou);
   scores.pooled_dice = mean(&ClassScores::pooled_dice);
   scores.pooled_iou = mean(&ClassScores::pooled_iou);
+}
+
+}  // namespace
+
+double Overlap::dice() const { return ratio(2 * both, 2 * both + only_predicted + only_there); }
+
+double Overlap::iou() const { return ratio(both, both + only_predicted + only_there); }
+
+Overlap& Overlap::operator+=(const Overlap& other) {
+  both += other.both;
+  only_predicted += other.only_predicted;
+  only_there += other.only_there;
+  return *this;
 }
 
 Scorer::Scorer(std::int64_t classes)

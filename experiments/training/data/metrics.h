@@ -48,10 +48,7 @@ struct Scores {
   double pixel_error = 0;  ///< 1 - pixel_accuracy
 };
 
-/// Sets the means over the classes.
-void average_classes(Scores& scores);
-
-/// Collects images. The classes that count are 1 .. classes - 1 (binary: class 1), with equal
+/// Collects images; the classes that count are 1 .. classes - 1 (binary: class 1), with equal
 /// weight, so that a large background does not hide a small target.
 class Scorer {
  public:

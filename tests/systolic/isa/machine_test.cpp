@@ -66,7 +66,17 @@ TEST(Machine, a_memory_that_the_watchdog_would_stop_is_refused) {
   EXPECT_EQ(slow(1, 2048), "accepted");
 }
 
-TEST(Machine, a_file_of_before_has_cells_of_one_cycle_and_a_clock_of_nobody) {
+TEST(Machine, a_file_needs_no_schema_but_another_one_is_refused) {
+  const auto text = to_json(find_machine("mmu4"));
+  EXPECT_THAT(text, testing::HasSubstr("\"schema\": 1"));
+  EXPECT_EQ(complaint(R"({"name": "x"})"), "accepted");
+  for (const auto* schema : {"0", "2"}) {
+    EXPECT_EQ(complaint(fmt::format(R"({{"name": "x", "schema": {}}})", schema)),
+              fmt::format("[machine] schema = {}: this version reads schema 1", schema));
+  }
+}
+
+TEST(Machine, a_short_file_has_cells_of_one_cycle_and_a_clock_of_nobody) {
   const MachineConfig machine = parse_machine(R"({"name": "x", "rows": 8})");
   EXPECT_EQ(machine.pe_latency, 1U);
   EXPECT_EQ(machine.clock_source + machine.clock_closed_in, "");

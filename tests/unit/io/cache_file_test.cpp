@@ -47,6 +47,14 @@ TEST_F(CacheFileTest, what_was_inserted_is_found_by_the_next_program) {
   EXPECT_TRUE(messages.empty());
 }
 
+/// A cache of this version. A later version must read it.
+TEST_F(CacheFileTest, a_golden_file_is_read) {
+  write("{\n \"schema\": 1,\n \"texts\": {\n  \"a \\\"key\\\"\": \"its\\ntext\"\n }\n}\n");
+  CacheFile cache(path, note());
+  EXPECT_EQ(cache.find("a \"key\""), "its\ntext");
+  EXPECT_TRUE(messages.empty());
+}
+
 TEST_F(CacheFileTest, what_another_program_added_meanwhile_is_kept) {
   CacheFile one(path, note()), other(path, note());
   one.insert("a", "1");
@@ -60,8 +68,8 @@ TEST_F(CacheFileTest, what_another_program_added_meanwhile_is_kept) {
 
 TEST_F(CacheFileTest, a_damaged_file_is_told_of_once_ignored_and_replaced) {
   for (const char* content :
-       {"", "{", "[]", "{}", R"({"format": 2, "texts": {}})", R"({"format": 1, "texts": []})",
-        R"({"format": 1, "texts": {"a": 1}})"}) {
+       {"", "{", "[]", "{}", R"({"schema": 2, "texts": {}})", R"({"schema": 1, "texts": []})",
+        R"({"texts": {}})", R"({"schema": 1, "texts": {"a": 1}})"}) {
     messages.clear();
     write(content);
     {

@@ -10,9 +10,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <thread>
 
 #include "core/base/random.h"
+#include "core/io/sha256.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych {
@@ -174,46 +177,29 @@ TEST(Checkpoint, says_what_is_missing_or_damaged) {
   EXPECT_THROW(load_checkpoint(folder.path(), CheckpointAge::Previous, 8), IoError);
 }
 
-/// One checkpoint in the format of earlier versions: named, without a digest, by a common index.
-/// Returns the text of the index.
-std::string save_as_earlier_versions(const std::filesystem::path& folder, std::int64_t step) {
-  save_checkpoint(folder, tensors_of(step), {.step = step});
-  const auto metadata = folder / "checkpoint-000001.json";
-  auto text = test::get_file(metadata);
-  std::filesystem::remove(metadata);
-  const auto edit = [&](const std::string& from, const std::string& to) {
-    text.replace(text.find(from), from.size(), to);
-  };
-  edit("\"schema\": 2", "\"earlier\": true");
-  edit("\"metadata_sha256\"", "\"ignored\"");
-  text = R"({"schema": 1, "checkpoints": [)" + text + "]}";
-  test::put_file(folder / "checkpoint.json", text);
-  return text;
-}
-
-TEST(Checkpoint, those_of_earlier_versions_load_and_are_replaced_one_by_one) {
-  const test::TemporaryFolder folder;
-  save_as_earlier_versions(folder.path(), 5);
-  EXPECT_TRUE(has_checkpoint(folder.path()));
-  EXPECT_FALSE(load_checkpoint(folder.path()).has_digest);
-  expect_step(load_checkpoint(folder.path()), 5);
-  EXPECT_THROW(load_checkpoint(folder.path(), CheckpointAge::Previous), IoError);
-
-  save_checkpoint(folder.path(), tensors_of(6), {.step = 6});
-  EXPECT_TRUE(load_checkpoint(folder.path()).has_digest);
-  expect_step(load_checkpoint(folder.path()), 6);
-  expect_step(load_checkpoint(folder.path(), CheckpointAge::Previous), 5);
-  save_checkpoint(folder.path(), tensors_of(7), {.step = 7});
-  expect_step(load_checkpoint(folder.path(), CheckpointAge::Previous), 6);
-  EXPECT_EQ(test::files_in(folder.path()), 4);
+/// The metadata of one checkpoint with another value or version, and the SHA-256 of its values.
+std::string edited_metadata(const std::string& valid, const std::string& from,
+                            const std::string& to) {
+  auto text = valid;
+  text.replace(text.find(from), from.size(), to);
+  const auto digest = text.find("\"metadata_sha256\"");
+  auto values = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (values.is_discarded() || digest == std::string::npos) return text;
+  values.erase("metadata_sha256");
+  Sha256 hash;
+  const auto dumped = values.dump();
+  hash.update(std::as_bytes(std::span(dumped)));
+  const auto start = text.find(": \"", digest) + 3;
+  return text.replace(start, 64, hash.finish());
 }
 
 TEST(Checkpoint, refuses_hostile_metadata_and_does_not_overwrite_it) {
   const test::TemporaryFolder folder;
-  const auto valid = save_as_earlier_versions(folder.path(), 1);
+  save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
+  const auto metadata = folder / "checkpoint-000001.json";
+  const auto valid = test::get_file(metadata);
   const auto edited = [&](const std::string& from, const std::string& to) {
-    auto text = valid;
-    return text.replace(text.find(from), from.size(), to);
+    return edited_metadata(valid, from, to);
   };
   const std::string cases[] = {"",
                                "{}",
@@ -222,7 +208,9 @@ TEST(Checkpoint, refuses_hostile_metadata_and_does_not_overwrite_it) {
                                valid.substr(0, valid.size() / 2),
                                valid + "x",
                                std::string(100000, '['),
-                               edited("\"schema\": 1", "\"schema\": \"1\""),
+                               edited("\"schema\": 3", "\"schema\": \"3\""),
+                               edited("\"schema\"", "\"version\""),
+                               edited("\"metadata_sha256\"", "\"ignored\""),
                                edited("\"step\": 1", "\"step\": -1"),
                                edited("\"step\": 1", "\"step\": 18446744073709551615"),
                                edited("\"step\": 1", "\"step\": 1.5"),
@@ -230,20 +218,35 @@ TEST(Checkpoint, refuses_hostile_metadata_and_does_not_overwrite_it) {
                                edited("\"file\": \"", "\"file\": \"../"),
                                edited("\"file\": \"step-", "\"file\": \"step-/../"),
                                edited("\"file\"", "\"File\""),
-                               edited("\"checkpoints\": [", "\"checkpoints\": [7, "),
                                edited("\"model\": {}", "\"model\": 1"),
                                edited("\"run\": {}", "\"run\": {\"a\": " + std::string(100, '[') +
                                                          std::string(100, ']') + "}")};
   for (const auto& text : cases) {
-    test::put_file(folder / "checkpoint.json", text);
-    EXPECT_THAT(refusal(folder.path()), HasSubstr("checkpoint.json")) << text.substr(0, 200);
+    test::put_file(metadata, text);
+    EXPECT_THAT(refusal(folder.path()), HasSubstr("checkpoint-000001.json")) << text.substr(0, 200);
     save_checkpoint(folder.path(), tensors_of(2), {.step = 2});
     expect_step(load_checkpoint(folder.path()), 2);
-    EXPECT_EQ(test::get_file(folder / "checkpoint.json"), text);
-    std::filesystem::remove(folder / "checkpoint-000001.json");
+    EXPECT_EQ(test::get_file(metadata), text);
+    std::filesystem::remove(folder / "checkpoint-000002.json");
   }
-  test::put_file(folder / "checkpoint.json", edited("\"schema\": 1", "\"schema\": 2"));
-  EXPECT_THROW(load_checkpoint(folder.path()), UnsupportedError);
+}
+
+TEST(Checkpoint, of_another_schema_is_refused_and_neither_replaced_nor_passed_over) {
+  const test::TemporaryFolder folder;
+  for (const int step : {1, 2}) save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+  const auto metadata = folder / "checkpoint-000002.json";
+  const auto old = edited_metadata(test::get_file(metadata), "\"schema\": 3", "\"schema\": 2");
+  test::put_file(metadata, old);
+  try {
+    load_checkpoint(folder.path());
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr(metadata.string()), HasSubstr("schema 2"),
+                               HasSubstr("reads schema 3"), HasSubstr("train again")));
+  }
+  save_checkpoint(folder.path(), tensors_of(3), {.step = 3});
+  EXPECT_EQ(test::get_file(metadata), old);
 }
 
 /// Every byte of each metadata file is changed and every length cut: the checkpoint loads with the

@@ -22,11 +22,9 @@ namespace fs = std::filesystem;
 TEST(OwnFiles, replaces_what_it_wrote_and_nothing_else) {
   const test::TemporaryFolder folder;
   OwnFiles own(folder / "new");
-  EXPECT_FALSE(own.listed());
   for (const auto* content : {"one", "two", "one"}) own.write("deep/file", content);
   EXPECT_EQ(test::get_file(folder / "new/deep/file"), "one");
   OwnFiles again(folder / "new");
-  EXPECT_TRUE(again.listed());
   EXPECT_NO_THROW(again.require("deep/file"));
   EXPECT_NO_THROW(again.require("deep/absent"));
   test::put_file(folder / "new/deep/file", "changed");
@@ -55,15 +53,6 @@ TEST(OwnFiles, a_file_whose_line_was_cut_is_not_its_own) {
   EXPECT_THROW(require_own_file(folder / "a"), InvalidArgument);
 }
 
-TEST(OwnFiles, adopts_what_is_there) {
-  const test::TemporaryFolder folder;
-  test::put_file(folder / "old", "content");
-  OwnFiles own(folder.path());
-  own.adopt("old");
-  own.adopt("absent");
-  EXPECT_NO_THROW(OwnFiles(folder.path()).require("old"));
-}
-
 TEST(OwnFiles, what_the_user_lets_go_is_replaced_and_told_of_once) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "drawn") << "by hand";
@@ -89,7 +78,7 @@ TEST(OwnFiles, devices_and_pipes_are_never_replaced) {
   EXPECT_THROW(write_own_file(pipe, "anew"), InvalidArgument);
   allow_overwriting({});
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
-  EXPECT_FALSE(OwnFiles(folder.path()).listed());
+  EXPECT_FALSE(fs::exists(folder / ".triptych"));
 }
 
 TEST(OwnFiles, an_input_stays_under_each_of_its_names) {

@@ -31,6 +31,28 @@ TEST(StrictJson, refuses_what_the_parser_would_accept) {
             "the JSON is nested too deeply");
 }
 
+TEST(StrictJson, a_version_is_required_and_must_be_the_one_that_is_read) {
+  const auto problem = [](const Json& json) -> std::string {
+    try {
+      require_schema(json, 2, "make it again");
+    } catch (const UnsupportedError& error) {
+      return fmt::format("unsupported: {}", error.what());
+    } catch (const IoError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string missing =
+      "it has no whole number \"schema\"; this version reads schema 2; make it again";
+  EXPECT_EQ(problem({{"schema", 2}}), "");
+  EXPECT_EQ(problem({{"schema", 3}}),
+            "unsupported: it has schema 3; this version reads schema 2; make it again");
+  EXPECT_EQ(problem({{"schema", "2"}}), missing);
+  EXPECT_EQ(problem(Json::object()), missing);
+  EXPECT_EQ(problem(Json::array({2})), missing);
+  EXPECT_EQ(problem(nullptr), missing);
+}
+
 TEST(StrictJson, refuses_an_object_with_too_many_keys) {
   EXPECT_EQ(complaint("[" + object_with(1000) + "," + object_with(1000) + "]"), "");
   std::string text = "{";  // ends before its end: the limit holds while the text is read

@@ -146,6 +146,7 @@ struct Damage {
 TEST(MachineFigures, refuse_a_damaged_file_and_say_where) {
   const Json gone = Json::value_t::discarded;
   const std::vector<Damage> damages = {
+      {"/schema", gone, "it has no whole number \"schema\""},
       {"/name", 7, "name must be a text"},
       {"/kind", "tpu", "kind must be cpu, gpu or array"},
       {"/peaks", Json::object(), "peaks must have at least one format"},

@@ -60,7 +60,7 @@ TEST(OptionTable, stores_and_restores_each_value_of_a_machine) {
                                          : machine.parallel.strategy.kind;
     Json json;
     write_machine(json, machine);
-    const bool stored = option.storage != Storage::Never;
+    const bool stored = option.stored;
     EXPECT_EQ(json.contains(field), stored);
     auto read = read_machine(json);
     EXPECT_EQ(same_value(*value, *value_in(option, read)), stored);

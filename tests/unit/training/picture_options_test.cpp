@@ -76,19 +76,13 @@ TEST_F(PictureOptionsTest, they_are_kept_also_with_their_defaults) {
   EXPECT_THROW(run_config_from_json(to_json(config)), InvalidArgument);
 }
 
-TEST_F(PictureOptionsTest,
-       the_meaning_of_masks_is_kept_and_old_runs_have_one_scale_for_all_channels) {
-  using segmentation::NormalizeChannels;
+TEST_F(PictureOptionsTest, the_meaning_of_masks_is_kept) {
   config.data.palette = "0=000000,1=ff0000";
   config.data.shares = {0.75, 0.25};
-  auto text = to_json(config);
-  const auto read = run_config_from_json(text);
+  const auto read = run_config_from_json(to_json(config));
   EXPECT_EQ(read.data.palette, config.data.palette);
   EXPECT_EQ(read.data.shares, config.data.shares);
-  EXPECT_EQ(read.data.normalization().channels, NormalizeChannels::Each);
-  const std::string field = "\"normalize_channels\":\"each\",";
-  text.erase(text.find(field), field.size());
-  EXPECT_EQ(run_config_from_json(text).data.normalization().channels, NormalizeChannels::Together);
+  EXPECT_EQ(read.data.normalization().channels, segmentation::NormalizeChannels::Each);
 }
 
 TEST_F(PictureOptionsTest, ignored_pixels_weigh_nothing_in_training) {
@@ -154,16 +148,9 @@ TEST_F(PictureOptionsTest, splits_that_a_list_has_not_are_named_with_those_it_ha
   EXPECT_THAT(refusal(), HasSubstr("train, val"));
 }
 
-TEST_F(PictureOptionsTest, runs_of_before_there_was_a_choice_draw_sections_apart) {
-  config.data.cache_mib = 12;
-  auto text = to_json(config);
-  const auto again = run_config_from_json(text);
-  EXPECT_EQ(again.data.sections, segmentation::Sections::Together);
-  EXPECT_EQ(again.data.cache_mib, 12);
-  const std::string kept = ",\"sections\":\"together\"";
-  ASSERT_THAT(text, HasSubstr(kept));
-  text.erase(text.find(kept), kept.size());
-  EXPECT_EQ(run_config_from_json(text).data.sections, segmentation::Sections::Apart);
+TEST_F(PictureOptionsTest, labels_that_are_not_given_stay_to_be_derived_from_the_masks) {
+  config.data.labels = "";
+  EXPECT_EQ(run_config_from_json(to_json(config)).data.labels, "");
 }
 
 }  // namespace

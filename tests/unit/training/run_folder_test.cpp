@@ -158,84 +158,76 @@ TEST(RunFolder, damage_anywhere_gives_the_same_values_a_note_or_an_error) {
   EXPECT_GT(refused, 10);
 }
 
-/// Replaces the first `from` of the metadata, which is then of an earlier version: without digest.
-void edit_without_digest(const std::filesystem::path& folder, std::string from, std::string to) {
-  auto text = test::get_file(folder / "checkpoint/checkpoint-000001.json");
-  std::filesystem::remove(folder / "checkpoint/checkpoint-000001.json");
-  const auto replace = [&](const std::string& old, const std::string& with) {
-    ASSERT_NE(text.find(old), std::string::npos) << old;
-    text.replace(text.find(old), old.size(), with);
-  };
-  replace("\"schema\": 2", "\"earlier\": true");
-  replace("\"metadata_sha256\"", "\"ignored\"");
-  replace(from, to);
-  test::put_file(folder / "checkpoint/checkpoint.json",
-                 R"({"schema": 1, "checkpoints": [)" + text + "]}");
+/// Replaces the first `from` of the run that the newest checkpoint stores.
+void edit_run(const std::filesystem::path& folder, const std::string& from, const std::string& to) {
+  auto checkpoint = load_checkpoint(folder / "checkpoint");
+  auto& run = checkpoint.info.run_json;
+  ASSERT_NE(run.find(from), std::string::npos) << from << " in " << run;
+  run.replace(run.find(from), from.size(), to);
+  save_checkpoint(folder / "checkpoint", checkpoint.tensors, checkpoint.info);
 }
 
 TEST(RunFolder, values_that_no_run_has_are_named) {
   const std::pair<const char*, const char*> cases[] = {
-      {"\"mean\": 0.5", "\"mean\": -1e9"},
-      {"\"deviation\": 0.25", "\"deviation\": 0"},
-      {"\"deviation\": 0.25", "\"deviation\": 1e300"},
-      {"\"deviation\": 0.25", "\"deviation\": null"},
-      {"\"ranks\": 1", "\"ranks\": -1"},
-      {"\"ranks\": 1", "\"ranks\": 1.5"},
-      {"\"ranks\": 1", "\"ranks\": 4294967297"},
-      {"\"shards\": 0", "\"shards\": -1"},
-      {"\"link_latency_s\": 1e-06", "\"link_latency_s\": -1e-06"},
-      {"\"transport\": \"threads\"", "\"transport\": \"pigeons\""},
-      {"\"order\": \"rank-ordered\"", "\"order\": \"sorted\""},
-      {"\"strategy\": \"dp\"", "\"strategy\": \"zero9\""},
-      {"\"mesh\": \"\"", "\"mesh\": \"dp=2\""},
-      {"\"simulate\": \"\"", "\"simulate\": \"vhdl\""},
-      {"\"simulate\": \"\"", "\"simulate\": 5"},
-      {"\"optimizer\": \"adam\"", "\"optimizer\": \"lion\""},
-      {"\"loss\": \"cross-entropy\"", "\"loss\": 1"},
-      {"\"batch\": 4", "\"batch\": 0"},
-      {"\"batch\": 4", "\"batch\": 1e300"},
-      {"\"epochs\": 10", "\"epochs\": 18446744073709551615"},
-      {"\"memory_limit_mib\": 0", "\"memory_limit_mib\": 18446744073709551615"},
-      {"\"momentum\": 0.8999999761581421", "\"momentum\": 5"},
-      {"\"margin\": -1", "\"margin\": -1000"},
-      {"\"seed\": 0", "\"seed\": \"x\""}};
+      {"\"mean\":[0.5]", "\"mean\":[-1e9]"},
+      {"\"deviation\":[0.25]", "\"deviation\":[0]"},
+      {"\"deviation\":[0.25]", "\"deviation\":[1e300]"},
+      {"\"deviation\":[0.25]", "\"deviation\":[null]"},
+      {"\"deviation\":[0.25]", "\"deviation\":0.25"},
+      {"\"ranks\":1", "\"ranks\":-1"},
+      {"\"ranks\":1", "\"ranks\":1.5"},
+      {"\"ranks\":1", "\"ranks\":4294967297"},
+      {"\"shards\":0", "\"shards\":-1"},
+      {"\"link_latency_s\":1e-06", "\"link_latency_s\":-1e-06"},
+      {"\"transport\":\"threads\"", "\"transport\":\"pigeons\""},
+      {"\"order\":\"rank-ordered\"", "\"order\":\"sorted\""},
+      {"\"strategy\":\"dp\"", "\"strategy\":\"zero9\""},
+      {"\"mesh\":\"\"", "\"mesh\":\"dp=2\""},
+      {"\"simulate\":\"\"", "\"simulate\":\"vhdl\""},
+      {"\"simulate\":\"\"", "\"simulate\":5"},
+      {"\"optimizer\":\"adam\"", "\"optimizer\":\"lion\""},
+      {"\"loss\":\"cross-entropy\"", "\"loss\":1"},
+      {"\"batch\":4", "\"batch\":0"},
+      {"\"batch\":4", "\"batch\":1e300"},
+      {"\"epochs\":10", "\"epochs\":18446744073709551615"},
+      {"\"memory_limit_mib\":0", "\"memory_limit_mib\":18446744073709551615"},
+      {"\"momentum\":0.8999999761581421", "\"momentum\":5"},
+      {"\"margin\":-1", "\"margin\":-1000"},
+      {"\"seed\":0", "\"seed\":\"x\""}};
   for (const auto& [from, to] : cases) {
     const test::TemporaryFolder folder;
     save(folder.path(), run_of(1));
-    edit_without_digest(folder.path(), from, to);
+    edit_run(folder.path(), from, to);
     const std::string field = std::string(from).substr(0, std::string(from).find(':'));
     EXPECT_THAT(problem_of(folder.path()), HasSubstr(field)) << to;
   }
 }
 
-TEST(RunFolder, one_of_an_earlier_version_loads_with_a_note) {
-  const test::TemporaryFolder folder;
-  save(folder.path(), run_of(1));
-  edit_without_digest(folder.path(), "\"ranks\": 1", "\"ranks\": 1");
-  const auto run = load_run(folder.path());
-  expect_run(run, 1);
-  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("no SHA-256")));
+TEST(RunFolder, a_field_that_is_missing_is_named) {
+  for (const std::string field :
+       {"kernel", "choice", "winograd", "ranks", "mesh", "accumulate", "patience", "sections",
+        "normalize_channels", "border", "statistics_batches", "deviation"}) {
+    const test::TemporaryFolder folder;
+    save(folder.path(), run_of(1));
+    edit_run(folder.path(), "\"" + field + "\":", "\"" + field + "_\":");
+    EXPECT_THAT(problem_of(folder.path()),
+                testing::AllOf(HasSubstr(folder.path().string()), HasSubstr("\"" + field + "\"")));
+  }
 }
 
-TEST(RunFolder, classes_without_a_score_have_none_also_in_runs_of_an_earlier_version) {
+TEST(RunFolder, keeps_the_scores_of_each_class) {
   const test::TemporaryFolder folder;
   auto run = run_of(1);
   auto& scores = run.epochs.emplace_back().scores;
   scores.images = 2;
-  scores.classes = {{2, 0.5, 0.25, 0.375, 0.125}, {0, 1, 1, 1, 1}};  // as such a version had it
-  scores.mean_dice = scores.mean_iou = scores.pooled_dice = scores.pooled_iou = 0.75;
-  for (int times = 0; times < 2; ++times) {
-    save(folder.path(), run);
-    run = load_run(folder.path());
-    const auto& loaded = run.epochs.at(0).scores;
-    EXPECT_EQ(loaded.mean_dice, 0.5);
-    EXPECT_EQ(loaded.mean_iou, 0.25);
-    EXPECT_EQ(loaded.pooled_dice, 0.375);
-    EXPECT_EQ(loaded.pooled_iou, 0.125);
-    EXPECT_EQ(loaded.classes.at(0).dice, 0.5);
-    EXPECT_EQ(loaded.classes.at(1).dice, std::nullopt);
-    EXPECT_EQ(loaded.classes.at(1).pooled_iou, std::nullopt);
-  }
+  scores.classes = {{2, 0.5, 0.25, 0.375, 0.125}, {}};
+  run.epochs.emplace_back();
+  save(folder.path(), run);
+  const auto epochs = load_run(folder.path()).epochs;
+  ASSERT_EQ(epochs.size(), 2U);
+  EXPECT_EQ(epochs[0].scores.classes.at(0).pooled_iou, 0.125);
+  EXPECT_EQ(epochs[0].scores.classes.at(1).dice, std::nullopt);
+  EXPECT_THAT(epochs[1].scores.classes, IsEmpty());
 }
 
 TEST(RunFolder, weights_that_are_not_finite_are_neither_saved_nor_loaded) {

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/labs/python_lab.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file_text.h"
+#include "core/base/folder.h"
+#include "core/base/interrupt.h"
+#include "core/io/file_descriptor.h"
+#include "core/io/find_program.h"
+#include "core/io/input_file.h"
+#include "core/io/strict_json.h"
+#include "experiments/labs/formula.h"
+#include "experiments/labs/submission.h"
+
+namespace triptych::labs {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSchema = 1;
+constexpr std::int64_t kLargestText = std::int64_t{1} << 24;
+constexpr std::size_t kErrorLines = 8;
+constexpr std::chrono::seconds kPatience{60};
+constexpr std::size_t kLongestRequest = std::size_t{256} << 20;
+
+/// Runs the modules that the first line contains. The socket is the standard input.
+constexpr const char* kLoader = R"(
+import json, socket, sys, types
+stream = socket.socket(fileno=0).makefile("rw", encoding="utf-8", newline="\n")
+first = json.loads(stream.readline())
+for name, text in first["modules"].items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, first["files"][name], "exec"), module.__dict__)
+grading = sys.modules["grading"]
+grading.serve(stream, sys.modules["grader"], first["part"], first["seed"], first["number"])
+)";
+
+std::string python() {
+  if (const auto path = find_program("python3")) return path->string();
+  throw DeviceError(
+      "there is no python3 on the PATH, which grades labs; install it (apt-get install python3)");
+}
+
+/// Starts `program` with `input` as its standard input. What it prints goes to standard error.
+pid_t start_python(const std::string& program, int input) {
+  std::array<std::string, 6> words = {program, "-I", "-S", "-B", "-c", kLoader};
+  std::array<char*, 7> arguments = {};
+  for (std::size_t i = 0; i < words.size(); ++i) arguments.at(i) = words.at(i).data();
+  std::array<char*, 1> environment = {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child = -1;
+  const int error =
+      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    throw DeviceError(
+        fmt::format("cannot start {}: {}", program, std::generic_category().message(error)));
+  }
+  return child;
+}
+
+/// A child process that runs a grader in Python and asks this one for all that it needs.
+class GraderProcess {
+ public:
+  /// Starts Python and sends it the first line. Throws DeviceError when there is no python3.
+  explicit GraderProcess(const Json& first);
+  /// Ends the child.
+  ~GraderProcess();
+  GraderProcess(const GraderProcess&) = delete;
+  GraderProcess& operator=(const GraderProcess&) = delete;
+
+  /// The next request. Throws InvalidArgument when the child has ended or is silent for a minute,
+  /// and Interrupted when a signal asks this process to stop.
+  Json request();
+  void reply(const Json& answer);
+
+ private:
+  internal::FileDescriptor socket_;
+  pid_t child_ = -1;
+  std::string received_;  ///< behind the last whole line
+};
+
+GraderProcess::GraderProcess(const Json& first) {
+  std::array<int, 2> ends = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw DeviceError(fmt::format("no socket: {}", std::generic_category().message(errno)));
+  socket_ = internal::FileDescriptor(ends[0]);
+  const internal::FileDescriptor its_end(ends[1]);
+  child_ = start_python(python(), its_end.get());
+  reply(first);
+}
+
+GraderProcess::~GraderProcess() {
+  kill(child_, SIGKILL);
+  internal::retry_interrupted([&] { return waitpid(child_, nullptr, 0); });
+}
+
+void GraderProcess::reply(const Json& answer) {
+  const auto text = answer.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  for (std::string_view left = text; !left.empty();) {
+    const auto sent = internal::retry_interrupted(
+        [&] { return send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL); });
+    if (sent < 0) return;  // request() reports that the child has ended
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+Json GraderProcess::request() {
+  const auto deadline = Clock::now() + kPatience;
+  std::array<char, 65536> part = {};
+  const InterruptGuard guard(false);
+  for (;;) {
+    if (const auto end = received_.find('\n'); end != received_.npos) {
+      const auto line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return parse_strict<Json>(line);
+    }
+    if (guard.interrupted()) throw Interrupted();
+    pollfd waiting = {socket_.get(), POLLIN, 0};
+    if (poll(&waiting, 1, 100) <= 0) {
+      if (Clock::now() < deadline) continue;
+      throw InvalidArgument("the grader did not come to an end");
+    }
+    const auto count = recv(socket_.get(), part.data(), part.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 || received_.size() > kLongestRequest)
+      throw InvalidArgument("the grader ended before its end; its last words are above");
+    received_.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// The part of a grader that runs, and where its answers go.
+struct Session {
+  Bench& bench;
+  const Submission* submission = nullptr;
+  Report* report = nullptr;
+  std::vector<Prediction> predictions = {};
+};
+
+std::string text_of(const Json& request, const char* name) {
+  return request.at(name).get<std::string>();
+}
+
+const Submission& submission_of(const Session& session) {
+  if (session.submission == nullptr) throw InvalidArgument("predictions know no submission");
+  return *session.submission;
+}
+
+Json ending_json(const Session& session, const Json& request) {
+  const Limits limits = {.seconds = request.at("seconds").get<double>(),
+                         .bytes = request.at("bytes").get<std::int64_t>()};
+  const auto ending =
+      session.bench.run(request.at("command").get<std::vector<std::string>>(), limits);
+  return {{"good", ending.good()},
+          {"output", ending.output},
+          {"error", first_lines(ending.error, kErrorLines, session.bench.folder().string())},
+          {"said", ending.said(limits)}};
+}
+
+double value_of(const Json& request) {
+  Variables variables;
+  for (const auto& [name, value] : request.at("variables").items())
+    variables.emplace(name, value.get<double>());
+  return evaluate(text_of(request, "formula"), variables);
+}
+
+/// Answers one request. Throws what makes it impossible.
+Json answer(Session& session, const Json& request) {
+  const auto call = text_of(request, "call");
+  if (call == "put") {
+    session.bench.put(text_of(request, "name"), text_of(request, "content"));
+  } else if (call == "put_array") {
+    session.bench.put(text_of(request, "name"),
+                      Tensor(Shape(request.at("shape").get<std::vector<std::int64_t>>()),
+                             request.at("values").get<std::vector<float>>()));
+  } else if (call == "remove") {
+    session.bench.remove(text_of(request, "name"));
+  } else if (call == "text") {
+    return session.bench.text(text_of(request, "name"));
+  } else if (call == "run") {
+    return ending_json(session, request);
+  } else if (call == "evaluate") {
+    return value_of(request);
+  } else if (call == "submitted") {
+    return submission_of(session).text(text_of(request, "name"));
+  } else if (call == "submitted_json") {
+    return parse_strict<Json>(submission_of(session).text(text_of(request, "name")));
+  } else if (call == "exact" && session.report != nullptr) {
+    session.report->exact(text_of(request, "id"), request.at("points").get<int>(),
+                          text_of(request, "problem"));
+  } else if (call == "prediction") {
+    session.predictions.push_back({text_of(request, "id"), request.at("points").get<int>(),
+                                   request.at("value"), request.at("tolerance").get<double>()});
+  } else {
+    throw InvalidArgument(fmt::format("the grader has no request \"{}\" here", shown(call)));
+  }
+  return nullptr;
+}
+
+Json reply_to(Session& session, const Json& request) {
+  try {
+    return {{"value", answer(session, request)}};
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const Error& error) {
+    return {{"refused", error.what()}};
+  }
+}
+
+/// Serves the grader until its part ends.
+void serve(Session& session, const Json& first) {
+  GraderProcess grader(first);
+  for (;;) {
+    const auto request = grader.request();
+    const auto call = text_of(request, "call");
+    if (call == "end") return;
+    if (call == "failed") throw InvalidArgument(text_of(request, "why"));
+    if (call == "cannot_grade") throw DeviceError(text_of(request, "why"));
+    grader.reply(reply_to(session, request));
+  }
+}
+
+/// The texts of a lab, which last as long as the lab.
+struct Texts {
+  std::shared_ptr<const void> owner;
+  Json description;
+  std::deque<std::string> words;
+  std::vector<std::string_view> yes_or_no;
+  std::vector<Explanation> explanations;
+
+  std::string_view keep(const Json& object, const char* name) {
+    return words.emplace_back(text_of(object, name));
+  }
+};
+
+Json first_line(const Lab& lab, const std::string& name, const char* part, std::uint64_t seed) {
+  const auto file = fmt::format("graders/{}.py", name);
+  return {{"modules",
+           {{"grading", lab_text("graders/grading.py")}, {"grader", text_in(lab.files, file)}}},
+          {"files", {{"grading", "graders/grading.py"}, {"grader", file}}},
+          {"part", part},
+          {"seed", seed},
+          {"number", lab.number}};
+}
+
+Lab described(std::span<const LabText> files, const std::shared_ptr<Texts>& texts) {
+  const auto& json = texts->description;
+  require_schema(json, kSchema, "use the version of Triptych that it was written for");
+  for (const auto& name : json.at("yes_or_no"))
+    texts->yes_or_no.push_back(texts->words.emplace_back(name.get<std::string>()));
+  for (const auto& each : json.at("explanations")) {
+    texts->explanations.push_back({texts->keep(each, "id"), each.at("points").get<int>(),
+                                   texts->keep(each, "key"), texts->keep(each, "hint")});
+  }
+  return {.number = json.at("number").get<int>(),
+          .version = json.at("version").get<int>(),
+          .slug = texts->keep(json, "slug"),
+          .title = texts->keep(json, "title"),
+          .question = texts->keep(json, "question"),
+          .yes_or_no = texts->yes_or_no,
+          .explanations = texts->explanations,
+          .files = files,
+          .owner = texts};
+}
+
+void add_grader(Lab& lab, const std::string& name) {
+  text_in(lab.files, fmt::format("graders/{}.py", name));
+  text_in(lab.files, fmt::format("handouts/{}/answers.json", name));
+  lab.grade = [lab, name](const Submission& submission, Bench& bench, Report& report) {
+    Session session = {.bench = bench, .submission = &submission, .report = &report};
+    serve(session, first_line(lab, name, "grade", submission.seed()));
+  };
+  lab.predictions = [lab, name](Bench& bench) {
+    Session session = {.bench = bench};
+    serve(session, first_line(lab, name, "predictions", 0));
+    return session.predictions;
+  };
+}
+
+/// The files of one folder of labs.
+struct Folder {
+  std::deque<std::string> words;
+  std::vector<LabText> texts;
+
+  void add(const fs::path& root, const fs::path& path) {
+    const auto& content = words.emplace_back(read_file(root / path, kLargestText));
+    texts.push_back({words.emplace_back(path.string()), content});
+  }
+};
+
+}  // namespace
+
+Lab python_lab(std::span<const LabText> files, const std::string& name,
+               std::shared_ptr<const void> owner) {
+  const auto path = fmt::format("graders/{}.json", name);
+  const auto texts = std::make_shared<Texts>();
+  texts->owner = std::move(owner);
+  const auto wrong = [&](const std::exception& error) {
+    return InvalidArgument(fmt::format("the lab's \"{}\": {}", path, error.what()));
+  };
+  try {
+    texts->description = parse_strict<Json>(std::string(text_in(files, path)));
+    auto lab = described(files, texts);
+    if (fmt::format("{}-{}", lab.number, lab.slug) != name)
+      throw InvalidArgument("its number and slug are not those of its name");
+    add_grader(lab, name);
+    return lab;
+  } catch (const Json::exception& error) {
+    throw wrong(error);
+  } catch (const Error& error) {
+    throw wrong(error);
+  }
+}
+
+std::vector<Lab> labs_in(const fs::path& folder) {
+  const auto all = std::make_shared<Folder>();
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& name : names_in(folder / "graders", error)) {
+    all->add(folder, fs::path("graders") / name);
+    if (fs::path(name).extension() == ".json") names.push_back(fs::path(name).stem());
+  }
+  if (names.empty()) {
+    throw InvalidArgument(
+        fmt::format("\"{}\" has no graders/NUMBER-NAME.json; name a folder of "
+                    "labs",
+                    folder.string()));
+  }
+  for (const auto& lab : names)
+    for (const auto& name : names_in(folder / "handouts" / lab, error))
+      all->add(folder, fs::path("handouts") / lab / name);
+  std::vector<Lab> labs;
+  for (const auto& name : names) labs.push_back(python_lab(all->texts, name, all));
+  std::ranges::sort(labs, {}, &Lab::number);
+  return labs;
+}
+
+}  // namespace triptych::labs
