@@ -15,7 +15,7 @@ TEST(NearestName, is_two_changes_away_at_most_or_begins_with_the_word) {
   };
   const Case cases[] = {
       {"trian", {"test", "train"}, "train"},
-      {"test", {"tent", "test", "rest"}, "test"},
+      {"tesst", {"tent", "test", "rest"}, "test"},
       {"tra", {"evaluate", "train"}, "train"},
       {"evaluat", {"evaluate", "validate"}, "evaluate"},
       {"eva", {"evaluate", "evaluation"}, "evaluate"},
