@@ -32,7 +32,7 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     const bool begins = word.size() > 2 && name.starts_with(word);
     const auto away = begins ? 1 : distance(word, name);
     // The shortest of names that begin with the word.
-    const bool shorter = begins && away == best && name.size() < nearest.size();
+    const bool shorter = begins && name.size() < nearest.size();
     if (away >= best && !shorter) continue;
     best = away;
     nearest = name;

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/elementwise.h"
@@ -89,10 +90,9 @@ MatMulGeometry MatMulGeometry::of(const MatMul& op, const TensorSpec& a, const T
 MatMulGeometry MatMulGeometry::merged(const MatMul& op, const TensorSpec& a, const TensorSpec& b) {
   auto g = of(op, a, b);
   const auto batch = static_cast<std::int64_t>(g.batch_a.size());
-  if (op.transpose_a) return g;
-  for (std::size_t i = 0; i < g.batch_a.size(); ++i) {
-    if (g.batch_b[i] != 0 || g.batch_a[i] != static_cast<std::int64_t>(i) * g.m * g.k) return g;
-  }
+  // Where all entries share b, those of a lie one behind the other.
+  const bool shares_b = std::ranges::count(g.batch_b, 0) == batch;
+  if (op.transpose_a || !shares_b) return g;
   return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
 }
 

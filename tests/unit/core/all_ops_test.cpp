@@ -8,7 +8,9 @@
 #include <cmath>
 #include <set>
 
+#include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
+#include "core/ops/dropout.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/reduce.h"
 #include "core/ops/unary.h"
@@ -132,6 +134,62 @@ TEST(Reduce, refuses_an_empty_mean) {
   const TensorSpec x{DType::F32, {3, 0}};
   EXPECT_THROW(Reduce(ReduceKind::Mean, {1}).infer({&x, 1}), InvalidArgument);
   EXPECT_EQ(Reduce(ReduceKind::Sum, {1}).infer({&x, 1}).front().shape, (Shape{3, 1}));
+}
+
+TEST(Reduce, of_a_largest_or_smallest_is_exact_and_a_sum_rounds_at_every_term) {
+  const TensorSpec x{DType::F32, {3, 1000}};
+  for (const auto kind : {ReduceKind::Max, ReduceKind::Min}) {
+    const auto bound = Reduce(kind, {1}).error_bound({&x, 1});
+    EXPECT_EQ(bound.ulps, 0);
+    EXPECT_EQ(bound.terms, 0);
+  }
+  for (const auto kind : {ReduceKind::Sum, ReduceKind::Mean})
+    EXPECT_GT(Reduce(kind, {1}).error_bound({&x, 1}).terms, 1);
+}
+
+TEST(Gelu, has_two_forms) {
+  const TensorSpec x{DType::F32, {2}};
+  Unary gelu(UnaryKind::Gelu);
+  for (const char* form : {"none", "tanh"}) {
+    gelu.approximate = form;
+    EXPECT_NO_THROW(gelu.infer({&x, 1}));
+  }
+  gelu.approximate = "sigmoid";
+  EXPECT_THROW(gelu.infer({&x, 1}), InvalidArgument);
+}
+
+TEST(BatchNormalization, rounds_at_every_element_of_its_own_statistics) {
+  const auto bound = [](bool training, std::int64_t rows) {
+    const TensorSpec channels{DType::F32, {2}};
+    const TensorSpec inputs[] = {{DType::F32, {rows, 2}}, channels, channels, channels, channels};
+    BatchNormalization op;
+    op.training_mode = training;
+    return op.error_bound(inputs).absolute;
+  };
+  EXPECT_EQ(bound(false, 4), bound(false, 40000));
+  EXPECT_LT(bound(true, 4), bound(true, 40000));
+}
+
+TEST(Dropout, refuses_ratios_and_steps_that_make_no_sense) {
+  const TensorSpec x{DType::F32, {2}}, step{DType::I64, {}};
+  const auto infer = [&](const Dropout& op, const TensorSpec& second) {
+    const TensorSpec inputs[] = {x, second};
+    return op.infer(inputs).size();
+  };
+  Dropout op;
+  op.training_mode = true;
+  EXPECT_EQ(infer(op, step), 2U);
+  EXPECT_THROW(op.infer({&x, 1}), InvalidArgument);
+  EXPECT_THROW(infer(op, {DType::F32, {}}), InvalidArgument);
+  EXPECT_THROW(infer(op, {DType::I64, {1}}), InvalidArgument);
+  for (const float ratio : {-0.5F, 1.0F}) {
+    op.ratio = ratio;
+    EXPECT_THROW(infer(op, step), InvalidArgument) << ratio;
+  }
+  op.ratio = 0;
+  EXPECT_EQ(infer(op, step), 2U);
+  op.first_element = -1;
+  EXPECT_THROW(infer(op, step), InvalidArgument);
 }
 
 TEST(Binary, names_both_shapes_that_do_not_broadcast) {

@@ -83,6 +83,30 @@ TEST(Window, ceil_mode_adds_a_last_window_only_if_it_starts_inside) {
   EXPECT_EQ(resolve_window("Op", padded, {3}, {2}, false).out[1], 2);
   EXPECT_EQ(resolve_window("Op", {.strides = {3}, .pads = {0, 1}}, {3}, {2}, true).out[1], 1)
       << "the second window would start in the end padding";
+  for (const char* auto_pad : {"NOTSET", "VALID"}) {
+    const WindowAttributes attributes{.strides = {2}, .auto_pad = auto_pad};
+    EXPECT_EQ(resolve_window("Op", attributes, {6}, {3}, true).out[1], auto_pad[0] == 'N' ? 3 : 2)
+        << "VALID counts whole windows only";
+  }
+}
+
+TEST(Window, is_pointwise_or_makes_tiles_when_nothing_overlaps) {
+  const auto window = [](const WindowAttributes& attributes, std::int64_t size,
+                         std::vector<std::int64_t> kernel) {
+    return resolve_window("Op", attributes, {size, 4}, kernel);
+  };
+  EXPECT_TRUE(window({}, 4, {1, 1}).is_pointwise());
+  EXPECT_FALSE(window({}, 4, {2, 1}).is_pointwise());
+  EXPECT_FALSE(window({.strides = {1, 2}}, 4, {1, 1}).is_pointwise());
+  EXPECT_FALSE(window({.pads = {0, 1, 0, 0}}, 4, {1, 1}).is_pointwise());
+  EXPECT_FALSE(window({.pads = {0, 0, 1, 0}}, 4, {1, 1}).is_pointwise());
+  EXPECT_TRUE(window({.strides = {2, 2}}, 4, {2, 2}).makes_tiles());
+  EXPECT_TRUE(window({.strides = {2, 1}}, 4, {2, 1}).makes_tiles());
+  EXPECT_FALSE(window({}, 4, {1, 1}).makes_tiles()) << "a tile has several positions";
+  EXPECT_FALSE(window({.strides = {2, 1}}, 4, {2, 2}).makes_tiles());
+  EXPECT_FALSE(window({.strides = {2, 2}}, 5, {2, 2}).makes_tiles()) << "a row is left over";
+  EXPECT_FALSE(window({.strides = {2, 2}, .pads = {1, 0, 1, 0}}, 4, {2, 2}).makes_tiles());
+  EXPECT_FALSE(window({.strides = {2, 2}, .dilations = {2, 1}}, 5, {2, 2}).makes_tiles());
 }
 
 TEST(Window, explicit_attributes_resolve_to_the_same_window) {

@@ -132,6 +132,14 @@ TEST(FusedElementwise, refuses_what_is_no_chain) {
   EXPECT_THAT(infer("Add(., 2)", 2), says("there is no input 2"));
   EXPECT_THAT(infer("Add(., x)", 2), says("is no operand"));
   EXPECT_THAT(infer("Add(1, 1)", 2), says("leaves out what came before it"));
+  EXPECT_THAT(infer("Add(., 1x)", 2), says("is no operand"));
+  EXPECT_THAT(infer("Add(., 0)", 2), says("there is no input 0"));
+  EXPECT_THAT(infer("Add(.)", 2), says("takes two operands"));
+  EXPECT_THAT(infer("Relu(.", 1), says("is no NAME(operands)"));
+  EXPECT_THAT(infer("Relu(1)", 2), says("takes what came before it"));
+  EXPECT_THAT(
+      infer("Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.)", 1),
+      says("takes 1 to 8 steps, got 9"));
   EXPECT_THAT(infer("Relu(.)", 2), says("no step reads input 1"));
 }
 

@@ -62,6 +62,14 @@ TEST(Verifier, refuses_two_values_of_one_name) {
   parts.expect_failure("two values are named \"x\"");
 }
 
+TEST(Verifier, refuses_values_and_nodes_without_a_name) {
+  Parts values(conv_norm_relu(false)), nodes(conv_norm_relu(false));
+  values.values[1].name = "";
+  values.expect_failure("two values are named \"\"");
+  nodes.nodes[0].name = "";
+  nodes.expect_failure("another node has the same name");
+}
+
 TEST(Verifier, refuses_an_activation_without_producer) {
   Parts parts(conv_norm_relu(false));
   parts.values[parts.nodes[0].outputs[0].index()].producer = NodeId{};

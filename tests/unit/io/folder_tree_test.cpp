@@ -12,8 +12,10 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 #include "core/io/beneath.h"
 #include "core/io/temporary_folder.h"
+#include "tests/unit/io/test_files.h"
 
 namespace triptych {
 namespace {
@@ -87,6 +89,20 @@ TEST(OpenBeneath, reads_regular_files_alone) {
     EXPECT_THROW(read_beneath(folder.path(), name, 1 << 20), IoError) << name;
     EXPECT_THROW(is_file_beneath(folder.path(), name), IoError);
   }
+}
+
+TEST(Folder, that_cannot_be_made_or_read_is_reported) {
+  const test::TemporaryFolder folder;
+  make_folder(folder / "a/b");
+  make_folder(folder / "a/b");
+  test::put_file(folder / "a/file", "content");
+  EXPECT_THROW(make_folder(folder / "a/file"), IoError);
+  EXPECT_THROW(make_folder(folder / "a/file/below"), IoError);
+  std::error_code error;
+  EXPECT_EQ(names_in(folder / "a", error), (std::vector<std::string>{"b", "file"}));
+  EXPECT_FALSE(error);
+  EXPECT_TRUE(names_in(folder / "absent", error).empty());
+  EXPECT_TRUE(error);
 }
 
 }  // namespace

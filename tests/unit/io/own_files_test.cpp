@@ -135,7 +135,22 @@ TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
   EXPECT_TRUE(std::filesystem::exists(folder / "ab"));
 }
 
-/// A victim next to the folder "in", which holds the same text and lists it under hostile names.
+TEST(OwnFiles, all_files_of_a_folder_are_its_own_at_every_depth) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder.path());
+  for (const auto* name : {"a/mine", "a/deep/mine"}) own.write(name, name);
+  const auto none = [](const std::string&) { return false; };
+  EXPECT_NO_THROW(own.require_all_of("a", none));
+  EXPECT_NO_THROW(own.require_all_of("absent", none));
+  test::put_file(folder / "a/.hidden", "by hand");
+  EXPECT_NO_THROW(own.require_all_of("a", none)) << "hidden files are replaced by nobody";
+  test::put_file(folder / "a/deep/foreign", "by hand");
+  EXPECT_THROW(own.require_all_of("a", none), InvalidArgument);
+  EXPECT_NO_THROW(
+      own.require_all_of("a", [](const std::string& name) { return name == "foreign"; }));
+}
+
+/// A victim beside the folder "in", which holds the same text and lists it under hostile names.
 class HostileList : public ::testing::Test {
  protected:
   HostileList() {

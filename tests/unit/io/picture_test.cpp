@@ -369,6 +369,25 @@ TEST_F(PictureTest, jpeg_is_read_grey_and_in_colours) {
               HasSubstr("in all"));
 }
 
+/// Bytes between two segments and an unknown transform of Adobe's lose no pixel.
+TEST_F(PictureTest, what_libjpeg_warns_of_is_refused_only_where_pixels_are_made_up) {
+  const auto whole = test::jpeg_of(9, {100});
+  const std::string_view marker = "\xFF\xDB";  // of the first table
+  const auto with = [&](const std::string& bytes) {
+    auto jpeg = whole;
+    return jpeg.insert(jpeg.find(marker), bytes);
+  };
+  EXPECT_EQ(refusal_of(with({})), "loaded");
+  EXPECT_EQ(refusal_of(with("xy")), "loaded");
+  EXPECT_EQ(refusal_of(with(std::string("\xFF\xEE\0\x0E"
+                                        "Adobe\0\0\0\0\0\0\x07",
+                                        16))),
+            "loaded");
+  auto damaged = whole;
+  damaged.erase(damaged.size() - 3, 1);  // of the pixels
+  EXPECT_NE(refusal_of(damaged), "loaded");
+}
+
 TEST_F(PictureTest, every_truncation_of_a_jpeg_is_refused_and_every_flip_is_harmless) {
   for (const bool progressive : {false, true}) {
     const auto whole = test::jpeg_of(24, {200, 40, 60}, progressive);

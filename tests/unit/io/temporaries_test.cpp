@@ -42,5 +42,24 @@ TEST(Temporaries, of_a_process_that_ends_are_removed_and_its_results_stay) {
   EXPECT_EQ(left, (std::set<std::string>{"done.txt", "mine.txt"}));
 }
 
+/// Fails to make a file, for another one has its name; then ends as a stopped program does.
+[[noreturn]] void end_after_a_failure(const fs::path& path) {
+  const bool made = make_temporary(path, [] { return false; });
+  try {
+    AtomicFile file(path / "impossible");
+  } catch (const IoError&) {
+    remove_temporaries_of_process();
+    std::_Exit(made ? 1 : 0);
+  }
+  std::_Exit(2);
+}
+
+TEST(Temporaries, that_were_not_made_are_those_of_others_and_stay) {
+  const test::TemporaryFolder folder;
+  test::put_file(folder / "foreign", "by hand");
+  EXPECT_EXIT(end_after_a_failure(folder / "foreign"), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(test::get_file(folder / "foreign"), "by hand");
+}
+
 }  // namespace
 }  // namespace triptych

@@ -1,0 +1,40 @@
+// Names that are suggested for a misspelt one.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace triptych {
+namespace {
+
+TEST(NearestName, is_two_changes_away_at_most_or_begins_with_the_word) {
+  struct Case {
+    std::string word;
+    std::vector<std::string> names;
+    std::string nearest;
+  };
+  const Case cases[] = {
+      {"trian", {"test", "train"}, "train"},
+      {"tesst", {"tent", "test", "rest"}, "test"},
+      {"tra", {"evaluate", "train"}, "train"},
+      {"evaluat", {"evaluate", "validate"}, "evaluate"},
+      {"eva", {"evaluate", "evaluation"}, "evaluate"},
+      {"eva", {"evaluation", "evaluate"}, "evaluate"},
+      {"eva", {"evaluation", "evaluate", "evaporate"}, "evaluate"},
+      {"abc", {"abcdef", "abd"}, "abcdef"},
+      {"abc", {"abd", "abcdef"}, "abd"},
+      {"abc", {"axy", "abcdef"}, "abcdef"},
+      {"ev", {"evaluate"}, ""},
+      {"ev", {"evaluate", "eve"}, "eve"},
+      {"xyz", {"train", "evaluate"}, ""},
+      {"tuvwx", {"train"}, ""},
+      {"trxyn", {"train"}, "train"},
+      {"", {"train"}, ""},
+      {"train", {}, ""},
+  };
+  for (const auto& [word, names, nearest] : cases)
+    EXPECT_EQ(nearest_name(word, names), nearest) << word;
+}
+
+}  // namespace
+}  // namespace triptych
