@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "experiments/page/json.h"
 #include "experiments/training/evaluation.h"
+#include "experiments/training/training_run.h"
 
 namespace triptych::app {
 
@@ -17,6 +20,11 @@ void print_evaluation(const training::Evaluation& evaluation,
 /// Fields of the evaluation alone (docs/reference/json.md).
 page::Json evaluation_json(const training::Evaluation& evaluation,
                            const std::vector<std::string>& names);
+
+/// Writes the pictures of a finished run, `count` of the first and of the worst validation images.
+/// Returns the scores of these images; null as TrainingRun::judge_images.
+page::Json judge_run(training::TrainingRun& run, std::size_t count,
+                     const std::atomic<bool>& interrupted);
 
 /// A line per image; what an image says nothing of is empty.
 std::string images_csv(const training::Evaluation& evaluation);
