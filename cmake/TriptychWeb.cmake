@@ -28,6 +28,9 @@ add_library(Eigen3::Eigen INTERFACE IMPORTED)  # of steps that are left out
 target_compile_options(triptych_flags INTERFACE -Os -ffunction-sections -fdata-sections)
 add_compile_options("SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/module/one_thread.h")
 add_compile_definitions(_WASI_EMULATED_MMAN _WASI_EMULATED_SIGNAL)
+# The module is kept in the repository: its bytes must not depend on folders, nor on lines of comments.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}/=
+  -D__LINE__=0 -Wno-builtin-macro-redefined)
 
 foreach(room core/base core/tensor core/ops core/graph core/autodiff core/runtime core/nn systolic
              backends/host backends/cpu backends/systolic)

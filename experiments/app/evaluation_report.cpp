@@ -200,6 +200,13 @@ Json evaluation_json(const Evaluation& evaluation, const ClassNames& names) {
           {"images", std::move(images)}};
 }
 
+Json judge_run(training::TrainingRun& run, std::size_t count,
+               const std::atomic<bool>& interrupted) {
+  run.write_masks(count);
+  const auto evaluation = run.judge_images(count, interrupted);
+  return evaluation ? evaluation_json(*evaluation, class_names_of(run.config())) : Json();
+}
+
 std::string images_csv(const Evaluation& evaluation) {
   const bool regions = evaluation.regions().has_value();
   std::string text = "image,width,height,dice,pixel_accuracy,calibration_error,brier";

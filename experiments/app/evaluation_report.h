@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "experiments/page/json.h"
 #include "experiments/training/evaluation.h"
+#include "experiments/training/training_run.h"
 
 namespace triptych::app {
 
@@ -18,7 +21,12 @@ void print_evaluation(const training::Evaluation& evaluation,
 page::Json evaluation_json(const training::Evaluation& evaluation,
                            const std::vector<std::string>& names);
 
-/// A line per image. What an image says nothing of is empty.
+/// Writes the pictures of a finished run, `count` of the first and of the worst validation images.
+/// Returns the scores of these images, null as TrainingRun::judge_images does.
+page::Json judge_run(training::TrainingRun& run, std::size_t count,
+                     const std::atomic<bool>& interrupted);
+
+/// A line per image. Scores that an image does not have are empty.
 std::string images_csv(const training::Evaluation& evaluation);
 
 /// A line per true class, a column per predicted one.

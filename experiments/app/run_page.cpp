@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "core/io/input_file.h"
 #include "core/io/own_files.h"
 #include "core/io/strict_json.h"
+#include "experiments/app/evaluation_page.h"
 #include "experiments/app/row_report.h"
 #include "experiments/measure/document.h"
 #include "experiments/page/format.h"
@@ -31,13 +33,6 @@ using page::Cell;
 using page::Chart;
 using page::Part;
 using page::Table;
-
-/// A column of a table, and the member of the report that it shows.
-struct Column {
-  std::string_view key;
-  const char* name;
-  const char* unit;
-};
 
 constexpr Column kEpochColumns[] = {{"epoch", "epoch", "1"},
                                     {"loss", "loss", "1"},
@@ -59,15 +54,6 @@ constexpr Column kClassColumns[] = {{"images", "images", "1"},
                                     {"pooled_iou", "pooled IoU", "%"},
                                     {"boundary_f1", "boundary F1", "%"},
                                     {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
-
-constexpr Column kImageColumns[] = {{"width", "width", "1"},
-                                    {"height", "height", "1"},
-                                    {"dice", "Dice", "%"},
-                                    {"pixel_accuracy", "pixel accuracy", "%"},
-                                    {"calibration_error", "calibration error", "%"},
-                                    {"brier", "Brier", "1"}};
-constexpr Column kRegionColumns[] = {{"v_rand", "V-Rand", "%"}, {"v_info", "V-Info", "%"}};
-
 std::string machine_name(const Part& machine) {
   return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
 }
@@ -155,31 +141,11 @@ Table loss_table(const Part& machines) {
   return table;
 }
 
-std::vector<Cell> cells_of(const Part& object, std::span<const Column> columns) {
-  std::vector<Cell> cells;
-  for (const auto& column : columns)
-    cells.push_back(page::number_cell(object[column.key], column.unit));
-  return cells;
-}
-
-Table table_of(std::string id, std::string caption, std::vector<std::string> first,
-               std::span<const Column> columns) {
-  Table table{.id = std::move(id), .caption = std::move(caption), .columns = {}, .rows = {}};
-  table.columns = std::move(first);
-  for (const auto& column : columns) table.columns.emplace_back(column.name);
-  return table;
-}
-
-void add_row(Table& table, std::vector<Cell> first, const std::vector<Cell>& rest) {
-  first.insert(first.end(), rest.begin(), rest.end());
-  table.rows.push_back(std::move(first));
-}
-
-/// `id` tells apart the tables below the charts.
-Table epoch_table(const Part& machines, const char* id) {
+/// `id` and `caption` tell apart the tables below the charts.
+Table epoch_table(const Part& machines, const char* id, const char* caption) {
   const auto columns =
       makes_rows(machines) ? std::span<const Column>(kRowColumns) : std::span(kEpochColumns);
-  auto table = table_of(id, "Every evaluation", {"machine"}, columns);
+  auto table = table_of(id, caption, {"machine"}, columns);
   for (const auto& machine : machines.items()) {
     for (const auto& epoch : machine["epochs"].items())
       add_row(table, {page::text_cell(machine_name(machine))}, cells_of(epoch, columns));
@@ -210,13 +176,16 @@ void write_learning(page::Page& page, const Part& machines) {
   if (!page::has_points(losses)) return page.missing("No step was trained.");
   page.chart(losses, loss_table(machines));
   const auto validation = validation_chart(machines);
-  if (page::has_points(validation)) page.chart(validation, epoch_table(machines, "validations"));
+  if (page::has_points(validation))
+    page.chart(validation, epoch_table(machines, "validations", "Every evaluation"));
   const auto quality = quality_chart(machines);
   if (!page::has_points(quality))
     page.missing("No quality is known: there were no validation images.");
-  if (page::has_points(quality)) page.chart(quality, epoch_table(machines, "epochs"));
+  if (page::has_points(quality))
+    page.chart(quality, epoch_table(machines, "epochs", "Quality at every evaluation"));
   const auto rate = rate_chart(machines);
-  if (page::has_points(rate)) page.chart(rate, epoch_table(machines, "rates"));
+  if (page::has_points(rate))
+    page.chart(rate, epoch_table(machines, "rates", "Learning rate at every evaluation"));
 }
 
 /// The scores of each class at the last evaluation, and at the best one where that was kept.
@@ -249,62 +218,10 @@ void write_classes(page::Page& page, const Part& machines) {
   page.table(table);
 }
 
-std::string pictures_html(const Part& worst) {
-  std::string html =
-      "<div class=\"masks\" role=\"region\" tabindex=\"0\" aria-label=\"Worst images\"><table>\n"
-      "<thead><tr><th scope=\"col\">image, Dice</th><th scope=\"col\">input, truth, prediction</th>"
-      "</tr></thead>\n<tbody>\n";
-  for (const auto& picture : worst.items()) {
-    const auto name = page::escape(picture["name"].text());
-    html += fmt::format(
-        "<tr><th scope=\"row\">{0}{2}</th><td><img alt=\"input, truth and prediction of {0}\" "
-        "style=\"width:auto;max-width:100%\" src=\"data:image/png;base64,{1}\"></td></tr>\n",
-        name, page::escape(picture["png"].text()),
-        picture["dice"].null() ? "" : fmt::format(", {:.4f}", picture["dice"].number()));
-  }
-  return html + "</tbody></table></div>\n";
-}
-
-/// Scores of all images and classes together.
-void write_figures(page::Page& page, const Part& evaluation) {
-  auto table =
-      table_of("figures", "Scores of all classes", {}, std::span(kImageColumns).subspan(3));
-  auto cells = cells_of(evaluation, std::span(kImageColumns).subspan(3));
-  const auto regions = evaluation["regions"];
-  for (const auto& column : kRegionColumns) {
-    if (regions.null()) break;
-    table.columns.emplace_back(column.name);
-    cells.push_back(page::number_cell(regions[column.key], column.unit));
-  }
-  table.rows.push_back(std::move(cells));
-  page.table(table);
-}
-
-void write_confusion(page::Page& page, const Part& evaluation) {
-  Table table{.id = "confusion", .caption = "Pixels of each class", .columns = {}, .rows = {}};
-  table.columns = {"class"};
-  std::size_t label = 0;
-  for (const auto& row : evaluation["confusion"].items()) {
-    table.columns.push_back(fmt::format("as {}", label));
-    std::vector<Cell> cells = {page::text_cell(std::to_string(label++))};
-    for (const auto& pixels : row.items()) cells.push_back(page::number_cell(pixels));
-    table.rows.push_back(std::move(cells));
-  }
-  if (!table.rows.empty()) page.table(table);
-}
-
-void write_images(page::Page& page, const Part& evaluation) {
-  auto table = table_of("images", "Scores of each image", {"image"}, kImageColumns);
-  const bool regions = !evaluation["regions"].null();
-  for (const auto& column : kRegionColumns)
-    if (regions) table.columns.emplace_back(column.name);
-  for (const auto& image : evaluation["images"].items()) {
-    auto cells = cells_of(image, kImageColumns);
-    for (const auto& column : kRegionColumns)
-      if (regions) cells.push_back(page::number_cell(image["regions"][column.key], column.unit));
-    add_row(table, {page::text_cell(image["name"].text())}, cells);
-  }
-  if (!table.rows.empty()) page.table(table);
+/// The last part of a path: a page may be shown to others.
+std::string source_name(const Part& source) {
+  const fs::path path = source.text();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 void write_evaluation(page::Page& page, const Part& evaluation) {
@@ -319,14 +236,14 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
     const auto& accuracy = evaluation["accuracy"];
     page.text(fmt::format(
         "{} examples of {}: {}loss {:.4f}; weights of {} on {} ({}).",
-        evaluation["examples"].size(), evaluation["data"].text(),
+        evaluation["examples"].size(), source_name(evaluation["data"]),
         accuracy.null() ? std::string() : fmt::format("accuracy {:.4f}, ", accuracy.number()),
         evaluation["loss"].number(), evaluation["weights"].text(), evaluation["backend"].text(),
         evaluation["contract"].text()));
     return;
   }
   page.text(fmt::format("{} images of {}; weights of {} on {} ({}).", evaluation["images"].size(),
-                        evaluation["data"].text(), evaluation["weights"].text(),
+                        source_name(evaluation["data"]), evaluation["weights"].text(),
                         evaluation["backend"].text(), evaluation["contract"].text()));
   auto table = table_of("evaluated", "Scores of each class", {"class"}, kClassColumns);
   for (const auto& one : evaluation["classes"].items()) {
@@ -335,23 +252,59 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
             cells_of(one, kClassColumns));
   }
   page.table(table);
-  write_figures(page, evaluation);
-  write_confusion(page, evaluation);
-  write_images(page, evaluation);
+  const ScoredImages evaluated = {"", "the evaluated images"};
+  write_scores(page, evaluation, evaluated);
   if (evaluation["worst"].size() == 0) return;
   page.heading("The worst images");
-  page.html(pictures_html(evaluation["worst"]));
+  std::map<std::string, std::string> pictures;
+  for (const auto& picture : evaluation["worst"].items())
+    pictures[picture["name"].text()] = picture["png"].text();
+  write_pictures(page, evaluation, {"", "the worst evaluated images"}, pictures);
+}
+
+/// Scores and pictures of the validation images, of each machine.
+void write_predictions(page::Page& page, const Part& machines, const RunPictures& pictures) {
+  page.section("predictions", "Predictions on the validation images");
+  bool any = false;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    const auto machine = machines[i];
+    const auto evaluation = machine["evaluation"];
+    if (evaluation.null()) continue;
+    any = true;
+    if (machines.size() > 1) page.heading(machine_name(machine));
+    const ScoredImages images = {
+        fmt::format("validation-{}-", i),
+        "the validation images" + (machines.size() > 1 ? " on " + machine_name(machine) : "")};
+    if (i < pictures.size()) write_pictures(page, evaluation, images, pictures[i]);
+    write_scores(page, evaluation, images);
+  }
+  if (!any) page.missing("No validation image has a score: there are none, or the run goes on.");
 }
 
 std::string subtitle(const Part& first) {
   return fmt::format("{} · {} · batch {} · seed {}", first["model"]["name"].text(),
-                     first["config"]["data"]["source"].text(), first["batch"].text(),
+                     source_name(first["config"]["data"]["source"]), first["batch"].text(),
                      first["seed"].text());
 }
 
 }  // namespace
 
-std::string run_page(const page::Json& report) {
+RunPictures run_pictures(const fs::path& folder, const page::Json& report) {
+  const auto& machines = report.at("results");
+  RunPictures pictures;
+  for (const auto& machine : machines) {
+    const auto own = machines.size() == 1 ? folder : folder / machine.value("backend", "");
+    auto& files = pictures.emplace_back();
+    std::error_code ignored;
+    for (const auto& name : names_in(own / training::kMasksFolder, ignored)) {
+      const auto file = own / training::kMasksFolder / name;
+      if (file.extension() == ".png") files[file.stem().string()] = base64(read_file(file));
+    }
+  }
+  return pictures;
+}
+
+std::string run_page(const page::Json& report, const RunPictures& pictures) {
   const page::Json valid = page::valid_text(report);
   const Part root(valid);
   const auto machines = root["results"];
@@ -360,6 +313,7 @@ std::string run_page(const page::Json& report) {
   write_summary(page, machines);
   write_learning(page, machines);
   write_classes(page, machines);
+  write_predictions(page, machines, pictures);
   write_evaluation(page, root["evaluation"]);
   page.section("configuration", "Configuration");
   page.facts(first["config"]);
@@ -427,7 +381,7 @@ void write_run_report(const fs::path& folder, const page::Json& report) {
   const auto machines = Part(valid)["results"];
   OwnFiles own(folder);
   own.write(training::kReportFile, valid.dump(2) + "\n");
-  own.write(training::kPageFile, run_page(report));
+  own.write(training::kPageFile, run_page(report, run_pictures(folder, report)));
   const auto losses = loss_chart(machines), quality = quality_chart(machines);
   if (page::has_points(losses)) own.write(training::kLossChart, page::to_svg(losses));
   if (page::has_points(quality)) own.write(training::kQualityChart, page::to_svg(quality));

@@ -3,14 +3,22 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "experiments/page/json.h"
 
 namespace triptych::app {
 
+/// Pictures of validation images: of each result of a document its own, by the image's name.
+using RunPictures = std::vector<std::map<std::string, std::string>>;
+
+/// The pictures, as PNG files, that the runs of a document of `train` left in `folder`.
+RunPictures run_pictures(const std::filesystem::path& folder, const page::Json& report);
+
 /// One HTML file from the document of `train`, to which with_evaluation() may have added.
-std::string run_page(const page::Json& report);
+std::string run_page(const page::Json& report, const RunPictures& pictures = {});
 
 /// The document with what `evaluate --out FOLDER` left in `folder`, its pictures included. Throws
 /// IoError when that holds no evaluation.

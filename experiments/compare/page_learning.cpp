@@ -231,8 +231,8 @@ void write_masks(page::Page& page, const Compared& compared) {
     return;
   }
   std::string html =
-      "<div class=\"masks\" role=\"region\" tabindex=\"0\" aria-label=\"Masks side by "
-      "side\"><table>\n"
+      "<div class=\"masks\" role=\"region\" tabindex=\"0\" aria-label=\"Masks of each "
+      "machine\"><table>\n"
       "<thead><tr><th scope=\"col\">image</th><th scope=\"col\">truth</th>";
   for (const auto* machine : with)
     html += fmt::format("<th scope=\"col\">{}</th>", page::escape(machine->name));

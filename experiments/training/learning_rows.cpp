@@ -150,7 +150,7 @@ std::vector<RunOption> length_rows() {
           "evaluations and checkpoints (0: those of training)",
        .limits = WholeLimits{0, 10000}},
       {.name = "--mask-pictures", .group = Evaluation, .member = of_command<&K::mask_pictures>,
-       .help = "number of validation pictures to write",
+       .help = "number of pictures of the first and of the worst validation images",
        .limits = WholeLimits{0, 1000000}, .for_images = true, .resume = Free},
   };
   // clang-format on

@@ -8,11 +8,9 @@
 #include <numeric>
 
 #include "core/base/checked_math.h"
-#include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
-#include "experiments/training/data/panels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/initial_weights.h"
 #include "experiments/training/learning_rate.h"
@@ -49,10 +47,6 @@ TrainerConfig trainer_config(const RunConfig& config) {
           .memory_limit_mib = config.memory_limit_mib,
           .accumulate = config.accumulate,
           .cut = config.cut};
-}
-
-std::filesystem::path mask_file(const segmentation::Sample& sample) {
-  return kMasksFolder / (sample.name + ".png");
 }
 
 }  // namespace
@@ -477,20 +471,6 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
                         .states = {},
                         .statistics = std::move(estimates)};
   save_run(folder, run, std::move(states));
-}
-
-void TrainingRun::write_masks(std::size_t count) {
-  if (!config_.model.maps) return;
-  const auto in_place = for_evaluation();
-  if (!leads_) return;
-  make_folder(folder_ / kMasksFolder);
-  OwnFiles own(folder_);
-  const auto classes = std::max<std::int64_t>(2, config_.model.classes);
-  for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i) {
-    const auto sample = data_.validation.whole(i);
-    const auto picture = segmentation::truth_and_prediction(*sample, predict(*sample), classes);
-    own.write(mask_file(*sample), encode_png(picture));
-  }
 }
 
 }  // namespace triptych::training

@@ -15,6 +15,7 @@
 
 #include "core/io/own_files.h"
 #include "experiments/training/batch_statistics.h"
+#include "experiments/training/evaluation.h"
 #include "experiments/training/metrics_log.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
@@ -65,9 +66,13 @@ class TrainingRun {
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
-  /// Writes pictures of the first validation images to FOLDER/masks. Nothing where the model makes
-  /// no maps.
+  /// Writes pictures of the first validation images to FOLDER/masks and removes those of earlier
+  /// weights. Does nothing if the model makes no maps.
   void write_masks(std::size_t count);
+  /// Scores of the weights of now on each validation image. Also adds pictures of the `worst`
+  /// images with the lowest Dice to FOLDER/masks. Does nothing if the model makes no maps, without
+  /// validation images, in a process that does not lead, and once `interrupted` is set.
+  std::optional<Evaluation> judge_images(std::size_t worst, const std::atomic<bool>& interrupted);
 
   const RunConfig& config() const { return config_; }
   const std::filesystem::path& folder() const { return folder_; }
@@ -129,6 +134,10 @@ class TrainingRun {
   /// interrupted.
   bool evaluate_epoch(const Timed& training, const Observer& observer,
                       const std::atomic<bool>& interrupted);
+  /// The picture of a validation image, below the run's folder.
+  static std::filesystem::path mask_file(const segmentation::Sample& sample);
+  /// Writes input, truth and prediction beside each other.
+  void write_picture(OwnFiles& own, const segmentation::Sample& sample);
   /// Images for one part of the statistics estimate.
   std::int64_t statistics_batch() const;
   /// The running statistics for the weights of now, estimated once a step. Empty: training's own

@@ -57,7 +57,7 @@ class Pages(ProgramTest):
         page = self.read("run/report.html")
         self.assertEqual(page.report, json.loads((self.folder / "run/report.json").read_text()))
         self.assert_true_numbers(page)
-        for section in ("run", "learning", "classes", "evaluation", "configuration", "loss", "validation", "quality",
+        for section in ("run", "learning", "classes", "predictions", "evaluation", "configuration", "loss", "validation", "quality",
                         "rate"):
             self.assertIn(section, page.ids)
         named = [name for name in page.ids if name]
@@ -70,8 +70,45 @@ class Pages(ProgramTest):
         for name in ("loss.svg", "quality.svg"):
             self.assertTrue(ElementTree.parse(self.folder / "run" / name).getroot().tag.endswith("svg"))
 
+    def test_a_run_shows_its_predictions_with_the_scores_of_each_image(self):
+        make_data(self.folder / "more", [(16, 16)] * 10)
+        run = self.train(*TINY, "--data", "more", "--steps", "2", "--validation", "0.6", "--mask-pictures", "2",
+                         "--out", "run", *CPU)
+        judged = run["evaluation"]
+        scores = {image["name"]: image["dice"] for image in judged["images"]}
+        self.assertEqual(len(scores), 6)
+        self.assertAlmostEqual(judged["dice"], run["epochs"][-1]["dice"])
+        self.assertEqual(sum(map(sum, judged["confusion"])), 6 * 16 * 16)
+        text, page = (self.folder / "run/report.html").read_text(), self.read("run/report.html")
+        self.assert_true_numbers(page)
+        shown = [pointer for pointer, _ in page.numbers]
+        for pointer in ("confusion/0/1", "images/5/dice", "brier"):
+            self.assertIn(f"/results/0/evaluation/{pointer}", shown)
+        self.assertTrue([pointer for pointer in shown if "/evaluation/calibration/" in pointer])
+        pictured = re.findall(r'alt="input, truth and prediction of (\w+)"', text)
+        files = {file.stem for file in (self.folder / "run/masks").iterdir() if not file.name.startswith(".")}
+        self.assertEqual(set(pictured), files)
+        self.assertEqual([scores[name] for name in pictured], sorted(scores[name] for name in pictured))
+        self.assertLessEqual(set(sorted(scores, key=scores.get)[:2]), files, "the worst two are among the pictures")
+        self.succeed("page", "run", "--out", "again.html")
+        self.assertEqual(text, (self.folder / "again.html").read_text())
+
+    def test_pictures_of_earlier_weights_are_removed(self):
+        self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.75", "--out", "run", *CPU)
+        masks = self.folder / "run/masks"
+        self.assertEqual(len(list(masks.glob("*.png"))), 3)
+        self.train("--resume", "run", "--steps", "2", "--mask-pictures", "1", *CPU)
+        self.assertLessEqual(len(list(masks.glob("*.png"))), 2)
+
+    def test_the_title_has_no_path_of_the_user(self):
+        self.train(*TINY, "--data", self.folder / "data", "--steps", "1", "--out", "run", *CPU)
+        head = re.search(r"(?s)<header>.*?</header>", (self.folder / "run/report.html").read_text())[0]
+        self.assertIn("· data ·", head)
+        self.assertNotIn(str(self.folder), head)
+
     def test_an_evaluation_is_shown_with_its_worst_images(self):
-        self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.5", "--out", "run", *CPU)
+        self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.5", "--mask-pictures", "0", "--out", "run",
+                   *CPU)
         self.succeed("evaluate", "run", "--out", "scores", "--worst", "2", "--regions", "1", *CPU)
         self.succeed("page", "run", "--evaluation", "scores", "--out", "page.html")
         page = self.read("page.html")
@@ -120,6 +157,22 @@ class Pages(ProgramTest):
         for mark in ("/*PALETTE*/", "/*STYLE*/", "/*REPORT*/", "/*SCRIPT*/"):
             self.assertNotIn(mark, text)
         self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
+
+    def test_the_keyboard_reaches_every_scroll_region(self):
+        self.train(*TINY, "--data", "data", "--epochs", "1", "--validation", "0.5", "--out", "run", *CPU)
+        for name in ("gpu", "collectives"):
+            self.succeed("page", name, "--out", f"{name}.html")
+        for file in ("run/report.html", "gpu.html", "collectives.html"):
+            text = (self.folder / file).read_text()
+            regions = [dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
+                       for tag in re.findall(r"<(?:div|pre)\b[^>]*>", text)
+                       if re.search(r'^<pre id=|class="(?:scroll|scroll-x|masks)"', tag)]
+            self.assertTrue(regions, file)
+            for found in regions:
+                self.assertEqual((found.get("tabindex"), found.get("role")), ("0", "region"), (file, found))
+                self.assertTrue(found.get("aria-label"), (file, found))
+            labels = [found["aria-label"] for found in regions]
+            self.assertEqual(len(labels), len(set(labels)), (file, labels))
 
     def test_what_is_no_run_is_refused(self):
         self.expect_error(2, "page", says="a training run, or array, collectives, or gpu")

@@ -9,6 +9,7 @@
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/evaluation_report.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
@@ -67,10 +68,11 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
   auto epochs = run.epochs();
   const auto end = run.train(observer_of(run.config(), progress, epochs, true), interrupted);
   if (end == End::Interrupted) return std::nullopt;
-  run.write_masks(pictures);
+  auto evaluation = judge_run(run, pictures, interrupted);
   say_best(run);
   Fold done = fold;
   done.run = run_json(run, machine, epochs, true);
+  done.run["evaluation"] = std::move(evaluation);
   const auto best = training::best_epoch(epochs, run.config().keep);
   done.report = best ? epochs[*best] : epochs.back();
   write_run_report(run.folder(), document("train", page::Json::array({done.run})));

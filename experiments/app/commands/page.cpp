@@ -28,7 +28,7 @@ void write_page(const PageOptions& options) {
   const auto out =
       options.out.empty() ? folder / training::kPageFile : std::filesystem::path(options.out);
   require_writable(out);
-  write_own_file(out, run_page(report));
+  write_own_file(out, run_page(report, run_pictures(folder, report)));
   print_text("page: {}\n", out.string());
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/evaluation_report.h"
 #include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
@@ -201,10 +202,12 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   const auto before = epochs.size();
   const InterruptGuard guard(speaks);
   End end = End::Finished;
+  page::Json evaluation;
   try {
     end = run.train(observer_of(run.config(), progress, epochs, speaks), guard.interrupted());
     if (end == End::Interrupted) leave_closed_outputs();
-    if (end == End::Finished) run.write_masks(options.command.mask_pictures);
+    if (end == End::Finished)
+      evaluation = judge_run(run, options.command.mask_pictures, guard.interrupted());
   } catch (const IoError& error) {
     throw IoError(fmt::format("{}; when that is mended, go on with: triptych train --resume {}",
                               with_dashes(error.what()), run.folder().string()));
@@ -218,6 +221,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   }
   report.interrupted = end == End::Interrupted;
   describe(run, machine, epochs, report);
+  report.results.back()["evaluation"] = std::move(evaluation);
 }
 
 /// Writes and returns the document of what was trained so far.

@@ -64,10 +64,10 @@ const Access = (() => {
     const memory = space === "global"
       ? `<h3>Sectors of 32 bytes, eight words each, with the lanes that read them</h3><div class="sectors">${parts.map(({ number, lanes: of }, i) =>
         `<div class="sector"><b>byte ${number * kSector}</b><div>${of.map((who) => cell(who, i)).join("")}</div></div>`).join("")}</div>`
-      : `<h3>32 banks of a word, a row for each pass</h3><div class="scroll-x"><div class="banks">${
+      : `<h3>32 banks of a word, a row for each pass</h3><div class="scroll-x" tabindex="0" role="region" aria-label="Banks by pass"><div class="banks">${
         Array.from({ length: kBanks }, (_, bank) => `<span class="head">${bank}</span>`).join("")}${
         parts.map((row, i) => row.map((who) => cell(who, i)).join("")).join("")}</div></div>`;
-    element.innerHTML = `<p class="says">${says(request, space, access, parts.length)}</p><h3>Lanes, coloured by sector or pass</h3><div class="scroll-x"><div class="lanes32">${
+    element.innerHTML = `<p class="says">${says(request, space, access, parts.length)}</p><h3>Lanes, coloured by sector or pass</h3><div class="scroll-x" tabindex="0" role="region" aria-label="Lanes of the warp"><div class="lanes32">${
       lanes.join("")}</div></div>${memory}`;
     element.dataset.drawn = parts.length;
     element.dataset.cost = request.cost;
