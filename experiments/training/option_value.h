@@ -25,6 +25,9 @@ struct NumberLimits {
   bool above_low = false;  ///< `low` itself is not allowed
 };
 
+/// Unit of a number that is given without one.
+enum class Unit : std::uint8_t { None, Mebibytes, Seconds, BytesPerSecond };
+
 /// Allowed range of a number; none for another value.
 using Limits = std::variant<std::monostate, WholeLimits, NumberLimits>;
 

@@ -67,27 +67,26 @@ void export_run(const ExportOptions& options, const Context& context) {
 
 void add_export_command(Command& app, Context& context) {
   auto options = std::make_shared<ExportOptions>();
-  auto command = app.add_subcommand("export", "Write a trained model for other programs");
-  command.add_option("run", options->run, "the run folder of a training").required();
-  command.add_option("--onnx", options->onnx, "the ONNX file to write").output_file();
+  auto command = app.add_subcommand("export", "Export a trained model as ONNX or safetensors");
+  command.add_option("run", options->run, "run folder").required();
+  command.add_option("--onnx", options->onnx, "ONNX file to write").output_file();
   command
       .add_option("--opset", options->file.opset,
-                  "ONNX's operator set; else 17, or that of the file that the network is from")
+                  "ONNX operator set (default: 17, or that of the imported file)")
       .only_with("--onnx")
       .check(whole_from(onnx::kFirstExportOpset, onnx::kLastExportOpset));
   command
       .add_option("--pixels", options->file.pixels,
-                  "what the model takes: uint8 (0 to 255), unit (0 to 1), or normalized as the "
-                  "network does")
+                  "pixels that the model takes: uint8 (0 to 255), unit (0 to 1), or normalized "
+                  "like those of the network")
       .only_with("--onnx")
       .capture_default_str();
   command
-      .add_option("--safetensors", options->safetensors,
-                  "the weights alone, as a file of safetensors")
+      .add_option("--safetensors", options->safetensors, "safetensors file with only the weights")
       .output_file();
   command
       .add_option("--names", options->names,
-                  "JSON of names: those of the model, and what they are called in the file")
+                  "JSON file that maps names of weights of the model to names in the file")
       .only_with("--safetensors");
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
