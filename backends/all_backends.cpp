@@ -6,6 +6,7 @@
 
 #include "backends/backend_list.h"
 #include "core/base/error.h"
+#include "core/base/nearest_name.h"
 
 namespace triptych {
 
@@ -19,12 +20,15 @@ std::span<const Backend* const> all_backends() {
 }
 
 const Backend& find_backend(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
+  std::string list;
   for (const Backend* candidate : all_backends()) {
     if (candidate->name() == name) return *candidate;
-    names += (names.empty() ? "" : ", ") + std::string(candidate->name());
+    names.emplace_back(candidate->name());
+    list += (list.empty() ? "" : ", ") + names.back();
   }
-  throw InvalidArgument("unknown backend \"" + std::string(name) + "\"; this build has: " + names);
+  throw InvalidArgument("unknown backend \"" + std::string(name) + "\"; this build has: " + list +
+                        suggestion(name, names));
 }
 
 std::unique_ptr<Device> open_device(std::string_view backend, const DeviceOptions& options) {

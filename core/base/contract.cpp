@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/nearest_name.h"
 
 namespace triptych {
 namespace {
@@ -20,7 +21,8 @@ Contract contract_from_string(std::string_view name) {
     if (kNames[i] == name) return static_cast<Contract>(i);
   }
   throw InvalidArgument("unknown contract \"" + std::string(name) +
-                        "\"; use f32, bf16, bf16-exact or int8");
+                        "\"; use f32, bf16, bf16-exact or int8" +
+                        suggestion(name, {kNames.begin(), kNames.end()}));
 }
 
 }  // namespace triptych

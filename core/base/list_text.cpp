@@ -26,16 +26,23 @@ std::int64_t parse_number(std::string_view text) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  for (std::string part; std::getline(stream, part, ',');) parts.emplace_back(trimmed(part));
   if (parts.empty()) parts.emplace_back();
   return parts;
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  const bool hisses = noun.ends_with('s') || noun.ends_with("ch") || noun.ends_with('x');
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : hisses ? "es" : "s");
 }
 
 std::vector<std::int64_t> parse_numbers(const std::string& text) {

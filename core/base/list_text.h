@@ -9,9 +9,11 @@
 
 namespace triptych {
 
-/// The parts of "a,b,c". An empty text is one empty part.
+/// The text without the spaces at its ends.
+std::string_view trimmed(std::string_view text);
+/// The parts of "a, b, c", trimmed. An empty text is one empty part.
 std::vector<std::string> split_list(const std::string& text);
-/// "1 image", "2 images": `noun` with an s but after 1.
+/// "1 image", "2 images", "3 processes": the count with its noun in singular or plural.
 std::string counted(std::int64_t count, std::string_view noun);
 /// "1,2,4" and "64..512" (doubling) and mixtures of both as numbers. Throws InvalidArgument.
 std::vector<std::int64_t> parse_numbers(const std::string& text);

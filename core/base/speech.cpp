@@ -2,7 +2,6 @@
 #include "core/base/speech.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
+#include "core/base/terminal.h"
 
 namespace triptych {
 namespace {
@@ -34,9 +34,7 @@ bool shows_colours(std::FILE* stream) {
   }
   const auto* none = std::getenv("NO_COLOR");
   if (none != nullptr && *none != '\0') return false;
-  const auto* terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
-  return !dumb && isatty(fileno(stream)) != 0;
+  return takes_escapes(stream);
 }
 
 std::string_view code_of(Style style) {
@@ -114,7 +112,7 @@ void say_error(std::string_view what) {
 
 void say_always(std::string_view text) { put({{text}}); }
 
-bool shows_bars() { return loudness_now != Loudness::Quiet && isatty(STDERR_FILENO) != 0; }
+bool shows_bars() { return loudness_now != Loudness::Quiet && takes_escapes(stderr); }
 
 void draw_bar(std::initializer_list<Piece> bar) {
   if (!shows_bars()) return;

@@ -61,7 +61,11 @@ void TiffFile::require(bool succeeded) const {
 /// Keeps the first words: those that follow are consequences.
 int TiffFile::take_error(TIFF*, void* self, const char*, const char* format, va_list values) {
   auto& message = static_cast<TiffFile*>(self)->message_;
-  if (message[0] == '\0') std::vsnprintf(message.data(), message.size(), format, values);
+  if (message[0] != '\0') return 1;
+  std::vsnprintf(message.data(), message.size(), format, values);
+  // Some begin with the name of the file, which is empty here.
+  const std::string_view text = message.data();
+  if (text.starts_with(": ")) std::memmove(message.data(), message.data() + 2, text.size() - 1);
   return 1;
 }
 

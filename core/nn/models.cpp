@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/nn/models.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
+#include "core/base/nearest_name.h"
 #include "core/ops/concat.h"
 #include "core/ops/reshape.h"
 
@@ -97,13 +99,13 @@ bool ModelConfig::fixed_size() const {
 std::span<const ModelConfig> model_presets() { return presets(); }
 
 ModelConfig model_preset(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& preset : presets()) {
     if (preset.name == name) return preset;
-    names += (names.empty() ? "" : ", ") + preset.name;
+    names.push_back(preset.name);
   }
-  throw InvalidArgument(
-      fmt::format("unknown model \"{}\"; use one of {}, or an ONNX file", name, names));
+  throw InvalidArgument(fmt::format("unknown model \"{}\"; use one of {}, or an ONNX file{}", name,
+                                    fmt::join(names, ", "), suggestion(name, names)));
 }
 
 void validate(const ModelConfig& config) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/page/json.h"
@@ -96,8 +97,8 @@ void print_layers(const BenchRow& row) {
     }
     table.add(std::move(cells));
   }
-  print_text("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
-             row.threads, to_string(row.kind));
+  print_text("\n{}, batch {}, {}, one profiled run ({}):\n", row.name, row.batch,
+             counted(row.threads, "thread"), to_string(row.kind));
   table.print();
   if (bounded) {
     print_text(
@@ -218,8 +219,8 @@ void print_peaks(const std::vector<BenchRow>& rows) {
     if (row.peak) peaks[row.threads] = *row.peak;
   }
   for (const auto& [threads, peak] : peaks) {
-    print_text("peak of the multiply-adds of {} threads (measured): {:.1f} GFLOP/s\n", threads,
-               peak * 1e-9);
+    print_text("peak of the multiply-adds of {} (measured): {:.1f} GFLOP/s\n",
+               counted(threads, "thread"), peak * 1e-9);
   }
 }
 

@@ -5,135 +5,27 @@
 #include <fmt/ranges.h>
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <set>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/memory_budget.h"
+#include "core/base/nearest_name.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
+#include "experiments/app/help.h"
 #include "experiments/app/option_rows.h"
+#include "experiments/app/ruled_app.h"
+#include "experiments/app/unit_text.h"
 #include "experiments/app/usage.h"
 
 namespace triptych::app {
 namespace {
-
-using Texts = std::map<std::string, std::string>;
-
-/// An option means something only with, or only without, certain values of one of some others.
-struct Rule {
-  std::string own;
-  std::vector<std::string> others;
-  std::vector<std::string> values;
-  bool wanted = true;
-  bool or_by_default = false;  ///< without values: a default of another does, too
-};
-
-/// CLI11's command with rules, which are looked at when all is read and before any callback.
-class RuledApp : public CLI::App {
- public:
-  RuledApp(const std::string& help, const std::string& name) : CLI::App(help, name) {}
-  RuledApp(const std::string& help, const std::string& name, CLI::App* parent)
-      : CLI::App(help, name, parent) {}
-
-  std::vector<Rule> rules;
-  std::set<std::string> of_program;  ///< options of the program: KnownOption
-  std::set<std::string> outputs;     ///< options that say where the command writes
-  /// Option::alone_means: the value, and then those that may follow.
-  std::map<std::string, std::vector<std::string>> alone;
-  std::string later_with;   ///< with this option the rules are looked at by the command itself
-  bool only_reads = false;  ///< calls no callback
-
-  /// Throws CLI::ValidationError.
-  void check_rules(const Texts& defaults) const;
-
- private:
-  bool applies(const Rule& rule, const std::string& other, const Texts& defaults) const;
-  void pre_callback() override {
-    if (get_parent() != nullptr) return;
-    check_parsed();
-    if (only_reads) throw CLI::Success();
-  }
-  void check_parsed() const;
-  void keep_inputs() const;
-};
-
-RuledApp& ruled(CLI::App* app) { return *static_cast<RuledApp*>(app); }
-
-bool matches(const std::vector<std::string>& values, const std::string& text) {
-  for (const auto& part : CLI::detail::split(text, ',')) {
-    for (const auto& value : values) {
-      const bool begins =
-          value.ends_with('*') && part.starts_with(value.substr(0, value.size() - 1));
-      if (begins || part == value) return true;
-    }
-  }
-  return false;
-}
-
-bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& defaults) const {
-  const auto* option = get_option(other);
-  const auto known = defaults.find(other);
-  if (rule.values.empty()) {
-    return option->count() > 0 || (known != defaults.end() && !known->second.empty()) ||
-           (rule.or_by_default && !option->get_default_str().empty());
-  }
-  return matches(rule.values, option->count() > 0       ? option->results().back()
-                              : known != defaults.end() ? known->second
-                                                        : option->get_default_str());
-}
-
-void RuledApp::check_rules(const Texts& defaults) const {
-  for (const auto& rule : rules) {
-    const auto* own = get_option_no_throw(rule.own);  // a list of rules may be several commands'
-    if (own == nullptr || own->count() == 0) continue;
-    const bool holds = std::ranges::any_of(
-        rule.others, [&](const std::string& other) { return applies(rule, other, defaults); });
-    if (holds == rule.wanted) continue;
-    auto with = fmt::format("{}", fmt::join(rule.others, " or "));
-    if (!rule.values.empty()) with += fmt::format(" {}", fmt::join(rule.values, " or "));
-    throw CLI::ValidationError(
-        rule.own,
-        fmt::format(fmt::runtime(rule.wanted ? "applies with {} alone; add that, or leave {} out"
-                                             : "does not apply with {}; leave {} out"),
-                    with, rule.own));
-  }
-}
-
-/// Each existing file that an option names which is not for output is read: as FILE, NAME=FILE, or
-/// one of several with commas between them.
-void RuledApp::keep_inputs() const {
-  for (const auto* option : get_options()) {
-    if (option->count() == 0 || outputs.contains(option->get_name())) continue;
-    for (const auto& text : option->results()) {
-      keep_input(text);
-      for (const auto& part : CLI::detail::split(text, ',')) {
-        keep_input(part);
-        keep_input(part.substr(part.find('=') + 1));
-      }
-    }
-  }
-}
-
-void RuledApp::check_parsed() const {
-  const auto below = get_subcommands();
-  for (const auto* option : get_options()) {
-    if (below.empty() || option->count() == 0) continue;
-    throw CLI::ValidationError(
-        option->get_name(), fmt::format("stands before the command {0}; put it behind: {1} {0} {2}",
-                                        below.front()->get_name(), get_name(), option->get_name()));
-  }
-  if (later_with.empty() || count(later_with) == 0) check_rules({});
-  keep_inputs();
-  for (auto* app : below) ruled(app).check_parsed();
-}
 
 /// Texts of Option::alone_means, of the command and those below it.
 std::map<std::string, std::vector<std::string>> options_alone(const CLI::App& app) {
@@ -177,7 +69,7 @@ void add_overwrite(RuledApp& app, const CLI::Option& output) {
           say_note(fmt::format("replaces \"{}\"", path.string()));
         });
       },
-      "replace files that stand where it writes, and name each");
+      "replace existing files, and name each");
 }
 
 /// Blocks of malloc() that are mapped each by itself once there is a limit, so that they leave the
@@ -201,12 +93,12 @@ Validator not_empty() {
 }  // namespace
 
 Validator one_of(std::vector<std::string> words) {
-  auto description = fmt::format("{{{}}}", fmt::join(words, ","));
-  const auto check = [words = std::move(words)](const std::string& text) -> std::string {
+  const auto check = [words](const std::string& text) -> std::string {
     if (std::ranges::count(words, text) > 0) return {};
-    return fmt::format("must be one of {}, got \"{}\"", fmt::join(words, ", "), text);
+    return fmt::format("must be one of {}, got \"{}\"{}", fmt::join(words, ", "), text,
+                       suggestion(text, words));
   };
-  return {std::move(description), check};
+  return {.range = {}, .problem = check, .words = std::move(words)};
 }
 
 std::optional<double> read_number(const std::string& text) {
@@ -218,23 +110,36 @@ std::optional<double> read_number(const std::string& text) {
 Option Option::required() { return {app_, option_->required()}; }
 
 Option Option::check(Validator validator) {
-  if (validator.of_numbers) option_->type_name("NUMBERS");
-  return {app_, option_->check(std::move(validator.problem), std::move(validator.description))};
+  auto& details = ruled(app_).details[option_->get_name()];
+  if (validator.of_numbers) details.of_numbers = true;
+  if (!validator.words.empty()) details.words = std::move(validator.words);
+  if (!validator.range.empty()) details.range = std::move(validator.range);
+  return {app_, option_->check(std::move(validator.problem))};
 }
 
 Option Option::capture_default_str() { return {app_, option_->capture_default_str()}; }
 
+Option Option::value(std::string_view name) {
+  ruled(app_).details[option_->get_name()].value = name;
+  return *this;
+}
+
+void Option::value_if_unnamed(std::string_view name) {
+  auto& value = ruled(app_).details[option_->get_name()].value;
+  if (value.empty()) value = name;
+}
+
 Option Option::output_file() {
   add_overwrite(ruled(app_), *option_);
   ruled(app_).outputs.insert(option_->get_name());
-  option_->type_name("FILE");
+  value_if_unnamed("FILE");
   return *this;
 }
 
 Option Option::output_folder() {
   add_overwrite(ruled(app_), *option_);
   ruled(app_).outputs.insert(option_->get_name());
-  option_->type_name("FOLDER");
+  value_if_unnamed("DIR");
   return *this;
 }
 
@@ -242,7 +147,14 @@ Option Option::default_text(const std::string& text) { return {app_, option_->de
 
 Option Option::list_of(int count) {
   const auto once = CLI::MultiOptionPolicy::Throw;
+  option_->transform([](const std::string& text) { return std::string(trimmed(text)); });
   return {app_, option_->delimiter(',')->expected(count)->multi_option_policy(once)};
+}
+
+Option Option::in(training::Unit unit) {
+  ruled(app_).details[option_->get_name()].unit = unit;
+  option_->transform([unit](const std::string& text) { return number_in(unit, text); });
+  return *this;
 }
 
 Option Option::repeated() {
@@ -280,6 +192,7 @@ Option Command::add_option(const std::string& name, T& value, const std::string&
   Option option(app_, app_->add_option(name, value, help));
   constexpr bool text =
       std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>;
+  ruled(app_).details[option.option_->get_name()].of_numbers = !text;
   return text ? option.check(not_empty()) : option;
 }
 
@@ -332,23 +245,23 @@ void Command::begin_group(const std::string& heading) {
 void Command::add_program_options() {
   for (auto command : subcommands()) command.add_program_options();
   if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
-  begin_group("Messages");
+  begin_group(kCommonHeading);
   auto* quiet = app_->add_flag_callback(
-      "--quiet", [] { set_loudness(Loudness::Quiet); }, "results, notes and errors alone");
+      "--quiet", [] { set_loudness(Loudness::Quiet); }, "print only results, notes and errors");
   app_->add_flag_callback(
-      "-v,--verbose", [] { set_loudness(Loudness::Verbose); }, "details, too");
+      "-v,--verbose", [] { set_loudness(Loudness::Verbose); }, "also print details");
   Option(app_, quiet).not_with("--verbose");
   add_text(
       "--color", [](const std::string& text) { set_colours(value_of<Colours>(text)); },
-      [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
+      [] { return std::string(name_of(Colours::Auto)); }, "when to use colours")
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
-  begin_group("Memory");
   add_text(
       "--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
       [] { return std::string(); },
-      "MiB of memory for the whole process; by default all that the machine has")
-      .check(allowed_for("--max-memory"));
+      "limit on the memory of the process in MiB, or with a unit: 2GiB (default: all memory)")
+      .check(allowed_for("--max-memory"))
+      .in(training::run_option("--max-memory").unit);
   ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory"});
 }
 
@@ -399,54 +312,42 @@ std::vector<GivenOption> Command::given() const {
 
 std::vector<std::string> Command::remaining() const { return app_->remaining(); }
 
-std::string Command::name() const { return app_->get_name(); }
-
-std::vector<KnownOption> Command::options() const {
-  std::vector<KnownOption> options;
-  for (const auto* option : app_->get_options()) {
-    if (option == app_->get_help_ptr() || option->get_positional()) continue;
-    const auto type = option->get_type_name();
-    const auto is = [&](const char* name) { return type.starts_with(name); };
-    const auto name = option->get_name();
-    options.push_back({.name = name,
-                       .takes_value = option->get_items_expected_max() > 0,
-                       .of_numbers = is("INT") || is("UINT") || is("FLOAT") || is("NUMBERS"),
-                       .of_program = ruled(app_).of_program.contains(name)});
-  }
-  return options;
-}
-
-std::vector<Command> Command::subcommands() const {
-  std::vector<Command> commands;
-  for (auto* app : app_->get_subcommands({})) commands.push_back(Command(app));
-  return commands;
-}
-
 CommandLine::CommandLine(const std::string& name, const std::string& help)
     : Command(new RuledApp(help, name)), owned_(app_) {
+  owned_->set_help_flag("-h,--help", "print this help");
   owned_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 CommandLine::~CommandLine() = default;
 
 void CommandLine::set_version(const std::string& text) {
-  owned_->set_version_flag("--version", text);
+  owned_->set_version_flag("-V,--version", text, "print the version");
 }
+
+void CommandLine::fail(const CLI::ParseError& error) { problem_ = usage_problem(*owned_, error); }
 
 bool CommandLine::run(int argc, char** argv) {
   add_program_options();
   try {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(complete_arguments(*owned_, {argv + 1, argv + argc}));
-  } catch (const CLI::Success& help_or_version) {
-    std::ostringstream text;
-    owned_->exit(help_or_version, text, text);
-    print_text("{}", text.str());
+  } catch (const CLI::CallForHelp&) {
+    print_text("{}", help_text(chosen()));
+  } catch (const CLI::CallForVersion& version) {
+    print_text("{}\n", version.what());
+  } catch (const CLI::Success&) {
+    return true;
   } catch (const CLI::ParseError& error) {
-    say_always(usage_message(*owned_, error));
+    fail(error);
     return false;
   }
   return true;
+}
+
+std::string CommandLine::message() const {
+  const auto name = chosen().path();
+  const auto full = name.empty() ? owned_->get_name() : owned_->get_name() + " " + name;
+  return fmt::format("{0}: {1}\nsee {0} --help\n", full, problem_);
 }
 
 std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
@@ -458,7 +359,8 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
   } catch (const CLI::Success&) {
     problem.clear();
   } catch (const CLI::ParseError& error) {
-    problem = usage_message(*owned_, error);
+    fail(error);
+    problem = message();
   }
   ruled(app_).only_reads = false;
   return problem;
@@ -469,7 +371,8 @@ void CommandLine::parse(const std::vector<std::string>& arguments) {
   try {
     owned_->parse(complete_arguments(*owned_, arguments));
   } catch (const CLI::ParseError& error) {
-    throw InvalidArgument(fmt::format("triptych {}: {}", owned_->get_name(), error.what()));
+    fail(error);
+    throw InvalidArgument(fmt::format("triptych {}: {}", owned_->get_name(), problem_));
   }
 }
 

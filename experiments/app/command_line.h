@@ -15,20 +15,26 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "experiments/training/option_value.h"
 
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 }  // namespace CLI
 
 namespace triptych::app {
 
+/// Heading of the options that every command has.
+inline constexpr const char* kCommonHeading = "Common options";
+
 /// Condition on the text of an option.
 struct Validator {
-  std::string description;  ///< in the help, after the option's type
-  /// Says what is wrong with a text. Empty: nothing.
+  std::string range;  ///< in the help: "1 to 8"
+  /// Says what is wrong with a text; empty: nothing.
   std::function<std::string(const std::string&)> problem;
-  bool of_numbers = false;  ///< of a text that is a list of numbers
+  bool of_numbers = false;              ///< of a text that is a list of numbers
+  std::vector<std::string> words = {};  ///< all texts that it accepts, if they are few
 };
 
 /// Accepts these words.
@@ -44,7 +50,11 @@ class Option {
   Option check(Validator validator);
   /// The help shows the variable's present value.
   Option capture_default_str();
-  /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
+  /// Name of the value in the help: "DIR". Without it that of value_names.h.
+  Option value(std::string_view name);
+  /// A number without a unit is in this one. Others are accepted: "2GiB", "1us".
+  Option in(training::Unit unit);
+  /// The command writes there, and has a flag
   /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: when
   /// none of these options was given or has a default. Files that any other option names are read,
   /// and so stay (keep_input).
@@ -69,17 +79,28 @@ class Option {
 
  private:
   friend class Command;
+  void value_if_unnamed(std::string_view name);
   Option(CLI::App* app, CLI::Option* option) : app_(app), option_(option) {}
 
   CLI::App* app_;
   CLI::Option* option_;
 };
 
-/// An option that a command has.
+/// An option or a positional argument of a command.
 struct KnownOption {
-  std::string name;  ///< with its dashes
+  std::string name;        ///< with its dashes; of a positional argument "RUN"
+  std::string short_name;  ///< "-v"; empty: none
+  std::string heading;     ///< of its group in the help
+  std::string help;
+  std::string value;               ///< name of its value, "DIR" (value_names.h); empty for a flag
+  std::vector<std::string> words;  ///< all values; empty: too many to list
+  std::string range;               ///< of its numbers, "1 to 8"
+  std::string default_text;        ///< empty: none
   bool takes_value = true;
   bool of_numbers = false;  ///< its value is a number, or a list of them
+  bool required = false;
+  bool repeated = false;
+  bool output = false;  ///< names what the command writes
   /// Says how the program speaks, and what it may replace: of no run and no result.
   bool of_program = false;
 };
@@ -162,9 +183,16 @@ class Command {
   std::vector<GivenOption> given() const;
   std::vector<std::string> remaining() const;
   std::string name() const;
+  /// Names from the program's first command down to this one: "bench conv". Empty: the program.
+  std::string path() const;
+  std::string help() const;
   /// All but --help.
   std::vector<KnownOption> options() const;
+  std::vector<KnownOption> positionals() const;
   std::vector<Command> subcommands() const;
+  bool needs_subcommand() const;
+  /// The deepest command below this one that was named, or this one.
+  Command chosen() const;
 
  protected:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -181,16 +209,22 @@ class CommandLine : public Command {
   /// --version prints this.
   void set_version(const std::string& text);
   /// Reads a program's arguments and runs the callbacks of the commands that they name; prints the
-  /// help or the version instead when they ask for it, or are none. False, with a message on the
-  /// standard error, when they are wrong.
+  /// help or the version instead when they ask for it, or are none. False when they are wrong:
+  /// message() and problem() say why.
   bool run(int argc, char** argv);
+  /// The problem with the command before it, and a reference to its help.
+  std::string message() const;
+  const std::string& problem() const { return problem_; }
   /// Reads arguments alone. Throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
-  /// Message of run() about wrong arguments. Empty: they are right. Calls no callback.
+  /// message() about wrong arguments. Empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);
 
  private:
+  void fail(const CLI::ParseError& error);
+
   std::unique_ptr<CLI::App> owned_;
+  std::string problem_;
 };
 
 }  // namespace triptych::app

@@ -31,8 +31,10 @@ void add_machine_command(Command& app, Context& context);
 void add_mmu_command(Command& app, Context& context);
 void add_synthesize_command(Command& app, Context& context);
 void add_data_command(Command& app, Context& context);
-void add_page_command(Command& app);
-void add_completion_command(Command& app);
+void add_page_command(Command& app, Context& context);
+void add_help_command(Command& app, Context& context);
+void add_version_command(Command& app, Context& context);
+void add_completion_command(Command& app, Context& context);
 
 /// All of these.
 void add_commands(Command& app, Context& context);

@@ -13,6 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "core/base/error.h"
@@ -25,6 +28,7 @@
 #include "core/io/temporaries.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
+#include "experiments/app/output.h"
 #include "experiments/measure/statistics.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/run_folder.h"
@@ -91,23 +95,45 @@ void require_stack() {
   pthread_attr_destroy(&attributes);
 }
 
-int run(int argc, char** argv) {
+/// The command line of this process.
+struct Call {
+  bool json = false;    ///< has --json: a failure is a document, too
+  std::string command;  ///< "bench conv"
+};
+
+void print_failure(const Call& call, int exit_code, const std::string& message) {
+  if (call.json && parallel::leads_processes())
+    app::print_error_document(call.command, exit_code, message);
+}
+
+int run(int argc, char** argv, Call& call) {
   require_stack();
   drop_relative_path_elements();
   app::Context context;
   app::CommandLine program(
       "triptych",
-      "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.");
+      "Train the same network on a CPU, on CUDA kernels and on a simulated systolic array, and "
+      "compare the results");
   program.require_subcommand();
   program.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
   app::add_commands(program, context);
   keep_places(training::run_that_needs);
   const auto began = std::chrono::steady_clock::now();
   try {
-    if (!program.run(argc, argv)) return app::kUsage;
+    const bool right = program.run(argc, argv);
+    call.command = program.chosen().path();
+    if (!right) {
+      say_always(program.message());
+      print_failure(call, app::kUsage, program.problem());
+      return app::kUsage;
+    }
   } catch (const std::system_error& error) {
+    call.command = program.chosen().path();
     if (std::ferror(stdout) != 0)
       throw IoError(fmt::format("cannot write to standard output: {}", error.code().message()));
+    throw;
+  } catch (...) {
+    call.command = program.chosen().path();
     throw;
   }
   flush_output();
@@ -125,10 +151,11 @@ int lost_rank_of(const std::exception& error) {
   return cause == Died || cause == Stalled ? fault->fault().culprit : -1;
 }
 
-int fail(int exit_code, const std::string& message, int lost_rank = -1) {
+int fail(const Call& call, int exit_code, const std::string& message, int lost_rank = -1) {
   OrderlyStop::wait_if_stopping();
   const auto what = app::with_dashes(message);
   say_error(what);
+  print_failure(call, exit_code, what);
   parallel::leave_last_words(exit_code, what, lost_rank);
   return exit_code;
 }
@@ -147,21 +174,24 @@ int main(int argc, char** argv) {
   parallel::announce_process();
   mmu::observe_temporaries({.made = remember_temporary, .gone = forget_temporary});
   const OrderlyStop orderly_stop(clean_up);
-  parallel::MpiSession::tell_when_stuck([](const std::string& what) { fail(1, what); });
+  Call call = {.json = std::ranges::count(std::span(argv, static_cast<std::size_t>(argc)),
+                                          std::string_view("--json")) > 0,
+               .command = {}};
+  parallel::MpiSession::tell_when_stuck([&](const std::string& what) { fail(call, 1, what); });
   try {
-    const int exit_code = run(argc, argv);
+    const int exit_code = run(argc, argv, call);
     parallel::leave_last_words(exit_code, "");
     return exit_code;
   } catch (const MemoryLimitReached& error) {
-    return fail(app::kUsage, error.what());
+    return fail(call, app::kUsage, error.what());
   } catch (const std::bad_alloc&) {
     if (memory_budget().has_refused())
-      return fail(app::kUsage, memory_budget().refusal(1, "a library"));
-    return fail(app::kNoDevice,
+      return fail(call, app::kUsage, memory_budget().refusal(1, "a library"));
+    return fail(call, app::kNoDevice,
                 "out of memory; use a smaller --batch or --size, or --memory-limit");
   } catch (const Interrupted&) {
-    return fail(app::kStopped, "stopped by a signal");
+    return fail(call, app::kStopped, "stopped by a signal");
   } catch (const std::exception& error) {
-    return fail(exit_code_of(error), error.what(), lost_rank_of(error));
+    return fail(call, exit_code_of(error), error.what(), lost_rank_of(error));
   }
 }

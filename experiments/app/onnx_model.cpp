@@ -38,7 +38,7 @@ std::pair<std::string, std::int64_t> parse_binding(const std::string& text) {
 }
 
 void OnnxModelOptions::add_to(Command& command) {
-  command.add_option("--bind", bind, "NAME=NUMBER: a size that the model leaves open")
+  command.add_option("--bind", bind, "size that the model leaves open")
       .check(read_by([](const std::string& text) { parse_binding(text); }, ""));
 }
 

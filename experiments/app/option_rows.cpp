@@ -10,6 +10,7 @@
 
 #include "core/base/list_text.h"
 #include "experiments/app/options.h"
+#include "experiments/app/unit_text.h"
 #include "parallel/comm/mpi_session.h"
 
 namespace triptych::app {
@@ -74,12 +75,66 @@ std::optional<Validator> validator_of(const Limits& limits) {
   return std::nullopt;
 }
 
+std::optional<Validator> validator_of(const RunOption& row) {
+  auto validator = validator_of(limits_of(row));
+  const auto example = unit_example(row.unit);
+  if (!validator || example.empty()) return validator;
+  validator->problem = [problem = validator->problem, example](const std::string& text) {
+    const auto found = problem(text);
+    return found.empty() ? found : fmt::format("{}; a unit may follow, as in {}", found, example);
+  };
+  return validator;
+}
+
+const char* heading_of(OptionGroup group) {
+  switch (group) {
+    case OptionGroup::Arrays:
+    case OptionGroup::Data:
+    case OptionGroup::Share:
+    case OptionGroup::Folds:
+      return "Data";
+    case OptionGroup::Model:
+    case OptionGroup::Freeze:
+    case OptionGroup::Preset:
+      return "Model";
+    case OptionGroup::Learning:
+    case OptionGroup::Rate:
+      return "Training";
+    case OptionGroup::Length:
+    case OptionGroup::Steps:
+      return "Length of the run";
+    case OptionGroup::Evaluation:
+      return "Evaluation";
+    case OptionGroup::Folder:
+    case OptionGroup::Keeping:
+      return "Run folder and weights";
+    case OptionGroup::Machine:
+    case OptionGroup::Choice:
+    case OptionGroup::Graph:
+    case OptionGroup::Simulation:
+    case OptionGroup::Tiling:
+      return "Backend";
+    case OptionGroup::Ranks:
+    case OptionGroup::Replay:
+      return "Ranks";
+    case OptionGroup::Program:
+      return kCommonHeading;
+    case OptionGroup::None:
+      break;
+  }
+  return "Options";
+}
+
 Option add_option(Command& command, const RunOption& row, const Value& value,
                   const std::string& help) {
+  command.begin_group(heading_of(row.group));
   auto option = add_member(command, row, value, help.empty() ? std::string(row.help) : help);
-  if (auto validator = validator_of(limits_of(row))) option.check(std::move(*validator));
+  if (auto validator = validator_of(row)) option.check(std::move(*validator));
+  if (row.unit != training::Unit::None) option.in(row.unit);
+  if (!row.value.empty()) option.value(row.value);
   if (shows_default(row, value)) option.capture_default_str();
   if (row.place == training::OptionPlace::OutputFolder) option.output_folder();
+  command.begin_group();
   return option;
 }
 
@@ -123,7 +178,7 @@ Option add_row(Command& command, std::string_view name, const Value& value,
 }
 
 Validator allowed_for(std::string_view name) {
-  return validator_of(limits_of(training::run_option(name))).value();
+  return validator_of(training::run_option(name)).value();
 }
 
 void add_machine_options(Command& command, training::ExecutionConfig& machine) {

@@ -15,6 +15,12 @@
 #include "experiments/training/run_arrays.h"
 
 namespace triptych::app {
+namespace {
+
+/// A limit above this is not worth a word in the help.
+constexpr std::int64_t kManyMore = std::int64_t{1} << 40;
+
+}  // namespace
 
 Validator within(const training::NumberLimits& limits) {
   const auto check = [limits](const std::string& text) -> std::string {
@@ -22,7 +28,8 @@ Validator within(const training::NumberLimits& limits) {
     if (value && training::within(limits, *value)) return {};
     return fmt::format("must be a number {}, got \"{}\"", to_string(limits), text);
   };
-  return {fmt::format("{}{}..{}", limits.above_low ? ">" : "", limits.low, limits.high), check};
+  return {fmt::format("{}{} to {}", limits.above_low ? "above " : "", limits.low, limits.high),
+          check};
 }
 
 Validator within(const training::WholeLimits& limits) {
@@ -33,7 +40,9 @@ Validator within(const training::WholeLimits& limits) {
     if (error == std::errc{} && end == last && training::within(limits, value)) return {};
     return fmt::format("must be a whole number {}, got \"{}\"", to_string(limits), text);
   };
-  return {fmt::format("{}..{}", limits.low, limits.high), check};
+  return {limits.high >= kManyMore ? fmt::format("from {}", limits.low)
+                                   : fmt::format("{} to {}", limits.low, limits.high),
+          check};
 }
 
 Validator read_by(std::function<void(const std::string&)> parse, std::string description) {
@@ -55,7 +64,7 @@ Validator numbers_to(std::int64_t high, bool or_zero) {
       if (number > high) throw InvalidArgument(fmt::format("{} is above {}", number, high));
     }
   };
-  return read_by(parse, fmt::format("{}..{}", or_zero ? 0 : 1, high));
+  return read_by(parse, fmt::format("{} to {}", or_zero ? 0 : 1, high));
 }
 
 void ModelOptions::add_to(Command& command) {
@@ -129,14 +138,12 @@ std::optional<std::int64_t> ModelOptions::set_model(measure::Mode mode, ModelCon
 }
 
 void ModelOptions::add_bind_to(Command& command) {
-  command
-      .add_option("--bind", bind,
-                  "of an ONNX file for inference: NAME=NUMBER, a size that it leaves open")
+  command.add_option("--bind", bind, "size that an ONNX file for inference leaves open")
       .check(read_by([](const std::string& text) { parse_binding(text); }, ""));
 }
 
 void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
-  command.add_option("--mode", mode, "a training step, or inference").capture_default_str();
+  command.add_option("--mode", mode, "training step or inference").capture_default_str();
   add_run_option(command, "--memory-limit", memory_limit).only_with("--mode", {"train"});
 }
 

@@ -17,23 +17,22 @@ struct CommandText {
 };
 
 inline constexpr CommandText kCheckCommand = {
-    "check", "Look for races, bounds and other faults in GPU kernels"};
-inline constexpr CommandText kKernelCommand = {"kernel",
-                                               "Your own CUDA kernels on the emulated GPU"};
-inline constexpr CommandText kLabCommand = {"lab",
-                                            "Lessons: hand one out, commit predictions, grade it"};
+    "check", "Find races, accesses out of bounds and other faults in GPU kernels"};
+inline constexpr CommandText kKernelCommand = {
+    "kernel", "Compile and run your own CUDA kernels on the emulated GPU"};
+inline constexpr CommandText kLabCommand = {"lab", "Start, predict and grade the labs"};
 inline constexpr CommandText kReproduceCommand = {
-    "reproduce", "Try every claim of the source documents again, with a verdict for each"};
+    "reproduce", "Test every claim of the source documents, with a verdict for each"};
 inline constexpr CommandText kStrategiesBench = {
-    "strategies", "Ways to share a training step over ranks: time, communication, memory"};
-inline constexpr CommandText kBandwidthBench = {"bandwidth",
-                                                "Copy and triad in each level of the memory"};
+    "strategies", "Compare strategies that share a training step over ranks"};
+inline constexpr CommandText kBandwidthBench = {
+    "bandwidth", "Measure copy and triad in each level of the memory"};
 inline constexpr CommandText kArrayPage = {
-    "array", "The systolic array, cycle by cycle: RTL and twin run in the page"};
+    "array", "Write the page of the systolic array, which simulates it cycle by cycle"};
 inline constexpr CommandText kGpuPage = {
-    "gpu", "The GPU, access by access: emulated kernels, recorded now, for the page"};
+    "gpu", "Write the page of the GPU, which shows emulated kernels access by access"};
 inline constexpr CommandText kCollectivesPage = {
-    "collectives", "Ring, tree and server add up a training step's gradients, step by step"};
+    "collectives", "Write the page of collectives, which adds gradients message by message"};
 
 /// Part "counted".
 void add_check_command(Command& app, Context& context);
@@ -46,7 +45,7 @@ void add_reproduce_command(Command& app, Context& context);
 Command add_bandwidth_bench(Command& bench, Context& context);
 Command add_strategies_bench(Command& bench, Context& context);
 /// Part "pages": the commands below `page` that show no run.
-std::vector<Command> add_web_pages(Command& page);
+std::vector<Command> add_web_pages(Command& page, Context& context);
 
 /// Adds a command of a part that this build lacks. It accepts all arguments, and names the commands
 /// that add the part.

@@ -8,19 +8,23 @@
 namespace triptych::app {
 
 void PredictionOptions::add_run_to(Command& command) {
-  command.add_option("run", weights, "folder of a run, trained or quantised").required();
+  command.add_option("run", weights, "run folder of a training or of triptych quantize").required();
 }
 
 void PredictionOptions::add_to(Command& command) {
   command
       .add_option("--threshold", threshold,
-                  "probability above which a pixel is of class 1; without: the likelier class")
+                  "probability above which a pixel is of class 1 (default: the likelier class)")
       .check(number_from(0, 1));
-  command.add_option("--tta", test_time, "flips: predict in 8 orientations and take the mean")
+  command
+      .add_option("--tta", test_time,
+                  "test-time augmentation. flips: mean of predictions in 8 orientations")
       .capture_default_str();
   add_run_option(command, "--previous", previous, "use the checkpoint before the newest");
-  add_run_option(command, "--tile", tiles.tile, "side of a tile; 0: chosen by the model");
-  add_run_option(command, "--margin", tiles.margin, "overlap of tiles; -1: a fourth");
+  add_run_option(command, "--tile", tiles.tile,
+                 "side of a tile in pixels (0: chosen by the model)");
+  add_run_option(command, "--margin", tiles.margin,
+                 "overlap of tiles in pixels (-1: a fourth of the tile)");
   add_machine_options(command, machine);
 }
 

@@ -102,7 +102,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
                                               {"time", page::time_json(time)}}}));
     return;
   }
-  print_text("{} outputs written to {}\n", files.size(), options.folder);
+  print_text("{} written to {}\n", counted(std::ssize(files), "output"), options.folder);
 }
 
 }  // namespace triptych::app

@@ -235,14 +235,16 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
   if (evaluation["examples"].size() > 0) {
     const auto& accuracy = evaluation["accuracy"];
     page.text(fmt::format(
-        "{} examples of {}: {}loss {:.4f}; weights of {} on {} ({}).",
-        evaluation["examples"].size(), source_name(evaluation["data"]),
+        "{} of {}: {}loss {:.4f}; weights of {} on {} ({}).",
+        counted(static_cast<std::int64_t>(evaluation["examples"].size()), "example"),
+        source_name(evaluation["data"]),
         accuracy.null() ? std::string() : fmt::format("accuracy {:.4f}, ", accuracy.number()),
         evaluation["loss"].number(), evaluation["weights"].text(), evaluation["backend"].text(),
         evaluation["contract"].text()));
     return;
   }
-  page.text(fmt::format("{} images of {}; weights of {} on {} ({}).", evaluation["images"].size(),
+  page.text(fmt::format("{} of {}; weights of {} on {} ({}).",
+                        counted(static_cast<std::int64_t>(evaluation["images"].size()), "image"),
                         source_name(evaluation["data"]), evaluation["weights"].text(),
                         evaluation["backend"].text(), evaluation["contract"].text()));
   auto table = table_of("evaluated", "Scores of each class", {"class"}, kClassColumns);

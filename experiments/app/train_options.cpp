@@ -28,35 +28,38 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
   const int started = parallel::MpiSession::of_process().world_size();
   if (given("--ranks") && machine.parallel.ranks != started) {
     throw InvalidArgument(
-        fmt::format("--ranks {0}, but {1} processes were started; leave out --ranks, or start as "
-                    "many: triptych launch -n {0} train …",
-                    machine.parallel.ranks, started));
+        fmt::format("--ranks {0}, but {1} started; leave out --ranks, or start as many: "
+                    "triptych launch -n {0} train …",
+                    machine.parallel.ranks, counted(started, "process")));
   }
   config.ranks = started;
 }
 
 training::ExecutionConfig TrainOptions::machine_config() const {
+  if (machine.contract == Contract::Int8) {
+    throw UnsupportedError(
+        "--contract int8 is for trained models; train in f32, then: triptych quantize --weights "
+        "RUN "
+        "--out FOLDER");
+  }
   auto config = machine;
   take_processes(config.parallel);
   config.threads = threads_per_rank(config);
   return config;
 }
 
-void TrainOptions::add_group(Command& target, const char* heading,
-                             const std::vector<OptionGroup>& groups) {
-  target.begin_group(heading);
+void TrainOptions::add_groups(Command& target, const std::vector<OptionGroup>& groups) {
   add_options(target, groups, {.run = &run, .machine = &machine, .command = &command});
-  target.begin_group();
 }
 
 void TrainOptions::add_to(Command& target) {
   using enum OptionGroup;
   model.takes_arrays = true;
   add_experiment_to(target);
-  add_group(target, "Length of the run", {Steps});
-  add_group(target, "Folder and resumption", {Folder, Keeping});
-  add_group(target, "Machine", {Machine, Choice, Graph, Simulation});
-  add_group(target, "Ranks", {Ranks, Replay});
+  add_groups(target, {Steps});
+  add_groups(target, {Folder, Keeping});
+  add_groups(target, {Machine, Choice, Graph, Simulation});
+  add_groups(target, {Ranks, Replay});
   target.fits_later_with("--resume");
 }
 
@@ -64,17 +67,17 @@ void TrainOptions::add_repeated_to(Command& target) {
   using enum OptionGroup;
   takes_share_ = false;
   add_experiment_to(target);
-  add_group(target, "Length of the run", {Steps});
-  add_group(target, "Stored weights", {Keeping});
-  add_group(target, "Machine", {Machine, Choice, Graph, Simulation});
+  add_groups(target, {Steps});
+  add_groups(target, {Keeping});
+  add_groups(target, {Machine, Choice, Graph, Simulation});
 }
 
 void TrainOptions::add_experiment_to(Command& target) {
   using enum OptionGroup;
   add_trial_to(target);
-  add_group(target, "Training", {Rate});
-  add_group(target, "Length of the run", {Length});
-  add_group(target, "Evaluation", {Evaluation});
+  add_groups(target, {Rate});
+  add_groups(target, {Length});
+  add_groups(target, {Evaluation});
 }
 
 void TrainOptions::add_trial_to(Command& target) {
@@ -83,10 +86,9 @@ void TrainOptions::add_trial_to(Command& target) {
   std::vector<OptionGroup> data = {Data};
   if (model.takes_arrays) data.push_back(Arrays);
   if (takes_share_) data.push_back(Share);
-  add_group(target, "Data", data);
-  target.begin_group("Model");
+  add_groups(target, data);
   model.add_to(target);
-  add_group(target, "Training", {Learning});
+  add_groups(target, {Learning});
   if (model.takes_arrays) refuse_options_of_images(target);
 }
 

@@ -44,9 +44,7 @@ struct TrainOptions {
   std::vector<std::string> resumption(const std::string& folder) const;
 
  private:
-  /// The options of these groups under a heading of the help.
-  void add_group(Command& command, const char* heading,
-                 const std::vector<training::OptionGroup>& groups);
+  void add_groups(Command& command, const std::vector<training::OptionGroup>& groups);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.

@@ -79,14 +79,19 @@ void say_epoch(const training::RunConfig& config, const EpochReport& report) {
   auto text = fmt::format("epoch {:3}  loss {:.4f}", report.epoch, report.loss);
   for (std::size_t i = 0; i < heads.size(); ++i)
     text += fmt::format("  {} {}", heads[i], scores[i]);
-  const auto* unit = config.data.inputs.empty() ? "images" : "examples";
-  say(fmt::format("{}  {:.1f} {}/s ({})", text, report.images_per_second, unit,
-                  to_string(report.train_time.kind)));
+  // All steps of an epoch may have run before the run was resumed.
+  if (report.train_time.seconds > 0) {
+    text += fmt::format("  {:.1f} {}/s ({})", report.images_per_second,
+                        config.data.inputs.empty() ? "images" : "examples",
+                        to_string(report.train_time.kind));
+  }
+  say(text);
   const auto pooled = config.model.maps ? fmt::format(", pooled Dice {}",
                                                       score_text(report, report.scores.pooled_dice))
                                         : std::string();
-  say_detail(fmt::format("           {} steps in {}, evaluation in {}; validation loss {}{}",
-                         report.steps, page::format_seconds(report.train_time.seconds),
+  say_detail(fmt::format("           {} in {}, evaluation in {}; validation loss {}{}",
+                         counted(report.steps, "step"),
+                         page::format_seconds(report.train_time.seconds),
                          page::format_seconds(report.evaluate_time.seconds),
                          score_text(report, report.validation_loss), pooled));
 }
@@ -141,8 +146,8 @@ std::string images_text(const segmentation::Dataset& dataset) {
 /// Details of the memory that the plan takes.
 void say_memory(const Plan& plan) {
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  say_detail(fmt::format("{} nodes of a step; {:.1f} MiB of memory for one rank", plan.steps.size(),
-                         mib(plan.total_bytes(0))));
+  say_detail(fmt::format("{} of a step; {:.1f} MiB of memory for one rank",
+                         counted(std::ssize(plan.steps), "node"), mib(plan.total_bytes(0))));
 }
 
 }  // namespace
@@ -207,10 +212,16 @@ void say_opening(const DeviceSet& machine, TrainingRun& run) {
   if (config.data.inputs.empty())
     kind = fmt::format("{}, {}", counted(config.model.in_channels, "channel"), kind);
   say(fmt::format(
-      "{} ({}) to train on, {} to validate; {}, {} parameters; {} steps of batch {} on {} in {}",
+      "{} ({}) to train on, {} to validate; {}, {} parameters; {} of batch {} on {} in {}",
       images_text(data.train), kind, images_text(data.validation), config.model.name,
-      run.trainer().parameter_count(), run.total_steps(), config.training.batch,
+      run.trainer().parameter_count(), counted(run.total_steps(), "step"), config.training.batch,
       machine.config().backend, to_string(machine.config().contract)));
+  if (const auto images = std::ssize(data.train.samples); images < config.training.batch) {
+    say_note(fmt::format(
+        "the batch of {} is larger than the {} to train on, so each step repeats "
+        "some; a smaller --batch trains faster",
+        config.training.batch, counted(images, config.data.inputs.empty() ? "image" : "example")));
+  }
   say_memory(run.trainer().plan());
   say_note(machines::clock_note(machine.config()));
 }
@@ -222,9 +233,9 @@ void say_best(const TrainingRun& run) {
   const auto& report = run.epochs()[*best];
   if (run.stopped_early()) {
     say(fmt::format(
-        "stopped after epoch {}: {} epochs were no better; go on by --resume with a larger "
+        "stopped after epoch {}: no improvement in {}; continue with --resume and a larger "
         "--patience",
-        run.epochs().size(), config.patience));
+        run.epochs().size(), counted(config.patience, "epoch")));
   }
   say(fmt::format("best by {}: epoch {}, {} {}, validation loss {:.4f}, kept in {}",
                   name_of(config.keep), report.epoch, quality_heads(config).front(),

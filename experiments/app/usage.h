@@ -1,4 +1,4 @@
-// Answers to a wrong command line.
+// Messages about a wrong command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,7 @@ class ParseError;
 
 namespace triptych::app {
 
-/// Message for an error of app.parse(): what is wrong, what was perhaps meant and where the help
-/// is.
-std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
+/// The problem that ended app.parse(), with a suggestion where there is one.
+std::string usage_problem(CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace triptych::app

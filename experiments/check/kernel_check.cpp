@@ -103,7 +103,10 @@ void check_names(const std::vector<KernelEntry>& entries, const CheckRequest& re
     ops.emplace_back(entry.op);
     if (request.op.empty() || entry.op == request.op) kernels.emplace_back(entry.name);
   }
-  const auto refuse = [&](const char* what, const std::string& word, const auto& known) {
+  const auto refuse = [&](const char* what, const std::string& word,
+                          std::vector<std::string> known) {
+    std::ranges::sort(known);  // several entries share a name
+    known.erase(std::ranges::unique(known).begin(), known.end());
     const auto meant = nearest_name(word, known);
     throw InvalidArgument(fmt::format(
         "{} has no {} \"{}\"{}", request.backend, what, word,

@@ -7,9 +7,12 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "core/base/speech.h"
+#include "core/base/terminal.h"
 
 namespace triptych::page {
 namespace {
@@ -20,10 +23,54 @@ bool is_number(const std::string& cell) {
                             std::isdigit(static_cast<unsigned char>(cell[1])) != 0));
 }
 
-/// Columns a cell takes on a terminal: UTF-8 continuation bytes take none.
-std::size_t display_width(const std::string& cell) {
-  return static_cast<std::size_t>(
-      std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+constexpr std::size_t kColumnGap = 2;  // between columns
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) longest = std::max(longest, display_width(word));
+  return longest;
+}
+
+/// The cell in lines of at most `width` columns.
+std::vector<std::string> broken(const std::string& cell, std::size_t width) {
+  if (display_width(cell) <= width) return {cell};
+  std::vector<std::string> lines;
+  std::istringstream text(filled(cell, {.indent = 0, .first = 0, .columns = width}));
+  for (std::string line; std::getline(text, line);) {
+    // A word that is longer than its column breaks anywhere between its characters.
+    while (display_width(line) > width) {
+      std::size_t end = 0;
+      for (std::size_t used = 0; used < width; ++used)
+        for (++end; end < line.size() && (line[end] & 0xC0) == 0x80;) ++end;
+      lines.push_back(line.substr(0, end));
+      line.erase(0, end);
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::size_t table_width(const std::vector<std::size_t>& columns,
+                        const std::vector<std::size_t>& widths) {
+  std::size_t width = kColumnGap * (columns.size() - 1);
+  for (const auto column : columns) width += widths[column];
+  return width;
+}
+
+/// Least widths of the columns, and what is left of `total` for those that lack most.
+std::vector<std::size_t> widened(const std::vector<std::size_t>& columns,
+                                 std::vector<std::size_t> least,
+                                 const std::vector<std::size_t>& natural, std::size_t total) {
+  const auto lacks = [&](std::size_t column) {
+    return natural[column] - std::min(natural[column], least[column]);
+  };
+  for (auto used = table_width(columns, least); used < total; ++used) {
+    const auto column = std::ranges::max(columns, {}, lacks);
+    if (lacks(column) == 0) break;
+    ++least[column];
+  }
+  return least;
 }
 
 std::string with_prefix(double value, double base, const std::array<const char*, 5>& prefixes) {
@@ -38,23 +85,27 @@ std::string with_prefix(double value, double base, const std::array<const char*,
 
 }  // namespace
 
-std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t columns = 100;
+std::size_t display_width(std::string_view text) {
+  // UTF-8 continuation bytes take no column.
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string filled(const std::string& text, const FilledForm& form) {
   std::string lines;
   std::size_t used = 0;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const auto width = display_width(word);
-    const bool fits = used + 1 + width <= columns;
-    if (used == 0) {
-      used = text.find_first_not_of(' ');
+    if (lines.empty()) {
+      used = form.first.value_or(form.indent);
       lines += std::string(used, ' ');
-    } else if (fits) {
+    } else if (used + 1 + width <= form.columns) {
       lines += ' ';
       ++used;
     } else {
-      lines += '\n' + std::string(indent, ' ');
-      used = indent;
+      lines += std::string(form.line_end) + '\n' + std::string(form.indent, ' ');
+      used = form.indent;
     }
     lines += word;
     used += width;
@@ -62,24 +113,113 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return lines + '\n';
 }
 
-void TextTable::print() const {
-  std::vector<std::size_t> widths(rows_.front().size(), 0);
+std::string wrapped(const std::string& text, std::size_t indent) {
+  const FilledForm usual;
+  const auto spaces = text.find_first_not_of(' ');
+  return filled(text,
+                {.indent = indent,
+                 .first = spaces == std::string::npos ? 0 : spaces,
+                 .columns = std::min(output_columns().value_or(usual.columns), usual.columns)});
+}
+
+std::string fitted(const std::string& text, std::size_t indent) {
+  const auto columns = output_columns();
+  if (!columns) return text + '\n';
+  return filled(text, {.indent = indent, .first = 0, .columns = *columns});
+}
+
+TextTable::Columns TextTable::natural_widths() const {
+  Columns widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
+    for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], display_width(row[i]));
-    }
   }
+  return widths;
+}
+
+/// Widths below which words would break, or short cells such as "12.3 ms".
+TextTable::Columns TextTable::least_widths() const {
+  constexpr std::size_t whole = 16;
+  Columns widths(rows_.front().size(), 0);
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    std::string line;
     for (std::size_t i = 0; i < rows_[r].size(); ++i) {
       const auto& cell = rows_[r][i];
-      const std::string space(widths[i] - display_width(cell), ' ');
-      const bool right = rows_.size() > 1 && is_number(rows_[1][i]);
-      line += (i > 0 ? "  " : "") + (right ? space + cell : cell + space);
+      const bool breaks = r == 0 || display_width(cell) > whole;
+      widths[i] = std::max(widths[i], breaks ? longest_word(cell) : display_width(cell));
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    print_pieces({{line, r == 0 ? std::optional(Style::Bold) : std::nullopt}, {"\n"}});
-    if (r == 0) print_text("{}\n", std::string(display_width(line), '-'));
+  }
+  return widths;
+}
+
+std::vector<TextTable::Part> TextTable::parts(std::optional<std::size_t> columns) const {
+  const auto natural = natural_widths();
+  Columns all(natural.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (!columns || table_width(all, natural) <= *columns) return {part(all, natural)};
+  auto least = least_widths();
+  const auto first = std::min(least.front(), *columns / 2);
+  least.front() = first;
+  std::vector<Part> parts;
+  for (std::size_t next = 1; next < natural.size();) {
+    Columns chosen = {0, next};
+    least[next] = std::min(least[next], *columns - first - kColumnGap);
+    for (++next; next < natural.size(); ++next) {
+      chosen.push_back(next);
+      if (table_width(chosen, least) <= *columns) continue;
+      chosen.pop_back();
+      break;
+    }
+    parts.push_back(part(chosen, widened(chosen, least, natural, *columns)));
+  }
+  return parts;
+}
+
+TextTable::Part TextTable::part(const Columns& columns, const Columns& widths) const {
+  Part part = {.header = lines_of(0, columns, widths), .lines = {}};
+  for (std::size_t row = 1; row < rows_.size(); ++row) {
+    for (auto& line : lines_of(row, columns, widths)) part.lines.push_back(std::move(line));
+  }
+  return part;
+}
+
+/// The header ends on its last line, other rows begin on their first.
+std::vector<std::string> TextTable::lines_of(std::size_t row, const Columns& columns,
+                                             const Columns& widths) const {
+  std::vector<std::vector<std::string>> cells;
+  std::size_t height = 1;
+  for (const auto i : columns) {
+    cells.push_back(broken(rows_[row][i], widths[i]));
+    height = std::max(height, cells.back().size());
+  }
+  std::vector<std::string> lines(height);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto i = columns[c];
+    const bool right = rows_.size() > 1 && is_number(rows_[1][i]);
+    const auto skipped = row == 0 ? height - cells[c].size() : 0;
+    for (std::size_t line = 0; line < height; ++line) {
+      const bool has = line >= skipped && line - skipped < cells[c].size();
+      const auto text = has ? cells[c][line - skipped] : std::string();
+      const auto width = display_width(text);
+      const std::string space(widths[i] - std::min(width, widths[i]), ' ');
+      lines[line] +=
+          (c > 0 ? std::string(kColumnGap, ' ') : "") + (right ? space + text : text + space);
+    }
+  }
+  for (auto& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+void TextTable::print() const {
+  bool first = true;
+  for (const auto& part : parts(output_columns())) {
+    if (!std::exchange(first, false)) print_text("\n");
+    std::size_t width = 0;
+    for (const auto& line : part.header) {
+      width = std::max(width, display_width(line));
+      print_pieces({{line, Style::Bold}, {"\n"}});
+    }
+    print_text("{}\n", std::string(width, '-'));
+    for (const auto& line : part.lines) print_text("{}\n", line);
   }
 }
 

@@ -25,41 +25,51 @@ std::vector<RunOption> file_rows() {
   // clang-format off
   return {
       {.name = "--data", .group = Data, .member = of_data<&D::source>, .field = "data.source",
+       .value = "DIR",
        .help = "folder with images/ and masks/ of PNG, TIFF or JPEG files, or with one folder per "
           "class for a classifier, or \"synthetic\"",
        .for_images = true, .resume = Replaceable, .ranks = Own},
       {.name = "--input", .group = Arrays, .member = of_data<&D::inputs>, .field = "data.inputs",
+       .value = "[NAME=]FILE",
        .help = "[NAME=]FILE.npy for each input of an ONNX file, with one row per example",
        .help_default = false,
        .resume = Replaceable, .ranks = Own, .written_with = "data.inputs"},
       {.name = "--target", .group = Arrays, .member = of_data<&D::target>, .field = "data.target",
+       .value = "FILE",
        .help = "FILE.npy with the target of each row",
        .conditions = {{"--input"}}, .resume = Replaceable, .ranks = Own,
        .written_with = "data.inputs"},
       {.name = "--images", .group = Data, .member = of_data<&D::images>, .field = "data.images",
+       .value = "DIR",
        .help = "folder of images, instead of DATA/images",
        .for_images = true, .resume = Replaceable, .ranks = Own},
       {.name = "--masks", .group = Data, .member = of_data<&D::masks>, .field = "data.masks",
+       .value = "DIR",
        .help = "folder of masks, instead of DATA/masks",
        .for_images = true, .resume = Replaceable, .ranks = Own},
       {.name = "--mask-pattern", .group = Data, .member = of_data<&D::mask_pattern>,
        .field = "data.mask_pattern",
+       .value = "PATTERN",
        .help = "names of masks, such as {name}_mask.tif (default: the names of the images)",
        .for_images = true},
       {.name = "--list", .group = Data, .member = of_data<&D::list>, .field = "data.list",
+       .value = "FILE",
        .help = "CSV of the images to use (column id, image, name or file), with optional columns "
           "split (or set, subset) and mask",
        .for_images = true, .resume = Replaceable, .ranks = Own},
       {.name = "--train-split", .group = Data, .member = of_data<&D::train_split>,
        .field = "data.train_split",
+       .value = "NAME",
        .help = "value of the column split for training",
        .for_images = true, .conditions = {{"--list"}}},
       {.name = "--validation-split", .group = Data, .member = of_data<&D::validation_split>,
        .field = "data.validation_split",
+       .value = "NAME",
        .help = "value of the column split for validation",
        .for_images = true, .conditions = {{"--list"}}},
       {.name = "--validation", .group = Share, .member = of_data<&D::validation_fraction>,
        .field = "data.validation_fraction",
+       .value = "FRACTION",
        .help = "fraction of images used for validation, unless the list has splits",
        .limits = NumberLimits{0, 0.95}},
   };
@@ -70,6 +80,7 @@ std::vector<RunOption> mask_rows() {
   // clang-format off
   return {
       {.name = "--labels", .group = Data, .member = of_data<&D::labels>, .field = "data.labels",
+       .value = "VALUES",
        .help = "mask value of each class, such as 0,128,255, or above-half, below-half, instances "
           "(all values but 0 are the target). Default: derived from the masks",
        .for_images = true, .written_with = "data.labels", .completed = true},
@@ -79,6 +90,7 @@ std::vector<RunOption> mask_rows() {
        .limits = WholeLimits{-1, 65535}},
       {.name = "--class-names", .group = Data, .member = of_data<&D::class_names>,
        .field = "data.class_names",
+       .value = "NAMES",
        .help = "names of class 0, 1, …, such as background,nucleus, or a file with one name per "
           "line"},
       {.name = "--normalize", .group = Data, .member = of_data<&D::normalize>,
@@ -88,9 +100,10 @@ std::vector<RunOption> mask_rows() {
        .for_images = true},
       {.name = "--cache", .group = Data, .member = of_data<&D::cache_mib>,
        .field = "data.cache_mib",
-       .help = "MiB of images in memory per process (0: half of the available memory). The others "
-          "are read for each use",
-       .limits = WholeLimits{0, kMaxMemoryMib}, .for_images = true, .resume = Replaceable,
+       .value = "MIB",
+       .help = "memory for images per process in MiB, or with a unit: 2GiB (0: half of the available "
+          "memory). The others are read for each use",
+       .limits = WholeLimits{0, kMaxMemoryMib}, .unit = Unit::Mebibytes, .for_images = true, .resume = Replaceable,
        .ranks = Own},
       {.name = "--invert", .group = Data, .member = of_data<&D::invert>, .field = "data.invert",
        .help = "use the dark part of each mask as the target",
@@ -131,8 +144,10 @@ std::vector<RunOption> model_rows() {
   // clang-format off
   return {
       {.name = "--model", .group = Model, .member = of_model<&P::name>, .field = "model.name",
+       .value = "MODEL",
        .help = "unet-s, unet-m, unet-l, cnn, mlp, or an ONNX file"},
       {.name = "--freeze", .group = Freeze,
+       .value = "NAMES",
        .help = "names of weights of an ONNX file that do not train, such as encoder.*,pos*"},
       {.name = "--base", .group = Preset, .member = of_model<&P::base>, .field = "model.base",
        .help = "channels of the first level",

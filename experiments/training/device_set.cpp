@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "backends/all_backends.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/cache_file.h"
 
@@ -210,9 +211,9 @@ std::string to_string(const HostShare& share) {
                                                           share.bytes, share.bytes_per_s * 1e-9)
                                             : std::string();
   return fmt::format(
-      "host: {}; {} nodes run there, {:.3g} operations on {} lanes at {} MHz{}: {:.3g} ms ({})",
-      share.device, share.nodes, share.operations, share.lanes, share.clock_mhz, memory,
-      share.time.seconds * 1e3, to_string(share.time.kind));
+      "host: {}; {} run there, {:.3g} operations on {} lanes at {} MHz{}: {:.3g} ms ({})",
+      share.device, counted(share.nodes, "node"), share.operations, share.lanes, share.clock_mhz,
+      memory, share.time.seconds * 1e3, to_string(share.time.kind));
 }
 
 }  // namespace triptych::training

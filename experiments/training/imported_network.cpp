@@ -175,8 +175,9 @@ void ImportedNetwork::require_output() const {
 void ImportedNetwork::require_rows() const {
   const auto& inputs = trainable_.model.inputs;
   if (inputs.size() != options_.rows.size()) {
-    throw InvalidArgument(fmt::format("\"{}\" has {} inputs, and {} arrays are given", name_,
-                                      inputs.size(), options_.rows.size()));
+    throw InvalidArgument(fmt::format("\"{}\" has {}, got {}", name_,
+                                      counted(std::ssize(inputs), "input"),
+                                      counted(std::ssize(options_.rows), "array")));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = inputs[i];

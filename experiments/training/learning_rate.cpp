@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/wide_math.h"
 
 namespace triptych::training {
@@ -40,10 +41,10 @@ void require_schedule_of_new(const RunConfig& config, std::int64_t total) {
   const auto end = schedule_end(config);
   if (!end || total <= *end) return;
   throw InvalidArgument(fmt::format(
-      "the learning rate is 0 after step {}, where the schedule ends, and the run has {} steps: "
+      "the learning rate is 0 after step {}, where the schedule ends, and the run has {}: "
       "the others would change nothing; give the option schedule-steps {}, or 0 for the whole run, "
-      "or end the run after {} steps",
-      *end, total, total, *end));
+      "or end the run after {}",
+      *end, counted(total, "step"), total, counted(*end, "step")));
 }
 
 void require_schedule_of_old(const RunConfig& config, std::int64_t done, std::int64_t total,
@@ -53,9 +54,9 @@ void require_schedule_of_old(const RunConfig& config, std::int64_t done, std::in
   const auto reach = done < *end ? fmt::format("go on to step {} at most, or ", *end) : "";
   throw InvalidArgument(fmt::format(
       "the learning rate is 0 after step {}, where the schedule of the run in \"{}\" ends, and "
-      "{} steps in all are asked for: the others would change nothing; {}start a new run from its "
+      "{} in all are asked for: the others would change nothing; {}start a new run from its "
       "weights with the option init {}",
-      *end, folder.string(), total, reach, folder.string()));
+      *end, folder.string(), counted(total, "step"), reach, folder.string()));
 }
 
 }  // namespace triptych::training

@@ -74,6 +74,7 @@ std::vector<RunOption> step_rows() {
   return {
       {.name = "--class-weights", .group = Learning, .member = of_weights<&W::classes>,
        .field = "weights.classes",
+       .value = "WEIGHTS",
        .help = "weight of class 0, 1, … in the loss, such as 1,4, or balanced, from their shares",
        .for_images = true},
       {.name = "--border-weight", .group = Learning, .member = of_weights<&W::border>,
@@ -82,10 +83,12 @@ std::vector<RunOption> step_rows() {
        .limits = NumberLimits{0, 1000}, .for_images = true},
       {.name = "--border-sigma", .group = Learning, .member = of_weights<&W::border_sigma>,
        .field = "weights.border_sigma",
+       .value = "PIXELS",
        .help = "reach of the border weight in pixels",
        .limits = NumberLimits{0.1, 100}, .for_images = true, .conditions = {{"--border-weight"}}},
       {.name = "--augmentation", .group = Learning, .member = of_run<&C::augmentation>,
        .field = "augmentation",
+       .value = "CHANGES",
        .help = "none, flips (with transposition), all (flips,rotate,elastic), strong (every "
           "change), or a list of flips, rotate, elastic, scale, blur, brightness, contrast, gamma, "
           "noise. A classifier has none by default",
@@ -100,8 +103,10 @@ std::vector<RunOption> step_rows() {
        .limits = WholeLimits{0, std::numeric_limits<std::int64_t>::max()}},
       {.name = "--memory-limit", .group = Learning, .member = of_run<&C::memory_limit_mib>,
        .field = "memory_limit_mib",
-       .help = "MiB of activations (0: no limit). Cheap ones are recomputed to stay below",
-       .limits = WholeLimits{0, kMaxMemoryMib}, .resume = Replaceable},
+       .value = "MIB",
+       .help = "limit on the memory of activations in MiB, or with a unit: 2GiB (0: no limit). Cheap "
+          "ones are recomputed to stay below it",
+       .limits = WholeLimits{0, kMaxMemoryMib}, .unit = Unit::Mebibytes, .resume = Replaceable},
   };
   // clang-format on
 }
@@ -110,6 +115,7 @@ std::vector<RunOption> length_rows() {
   // clang-format off
   return {
       {.name = "--lr", .group = Rate, .member = of_run<&C::learning_rate>, .field = "learning_rate",
+       .value = "RATE",
        .help = "learning rate",
        .limits = NumberLimits{1e-12, 1000}},
       {.name = "--schedule", .group = Rate, .member = of_run<&C::schedule>, .field = "schedule",
@@ -160,9 +166,11 @@ std::vector<RunOption> folder_rows() {
   // clang-format off
   return {
       {.name = "--out", .group = Folder, .member = of_command<&K::out>,
+       .value = "DIR",
        .help = "run folder (default runs/MODEL-DATE)",
        .place = OptionPlace::OutputFolder, .resume = Refused},
       {.name = "--resume", .group = Folder, .member = of_command<&K::resume>,
+       .value = "RUN",
        .help = "resume the run in this folder",
        .place = OptionPlace::OutputFolder, .resume = Free},
       {.name = "--checkpoint-every", .group = Folder, .member = of_run<&C::checkpoint_every>,
@@ -173,15 +181,18 @@ std::vector<RunOption> folder_rows() {
        .help = "resume from the checkpoint before the newest",
        .conditions = {{"--resume"}}, .resume = Free},
       {.name = "--init", .group = Keeping, .member = of_run<&C::init>, .field = "init",
+       .value = "RUN",
        .help = "start with the weights of a run folder or of a safetensors file",
        .resume = Refused, .ranks = Own, .written_with = "init"},
       {.name = "--init-names", .group = Keeping, .member = of_run<&C::init_names>,
        .field = "init_names",
+       .value = "FILE",
        .help = "JSON file that maps names of weights of the model to names in --init",
        .conditions = {{"--init"}}, .resume = Refused,
        .written_with = "init_names"},
       {.name = "--init-skip", .group = Keeping, .member = of_run<&C::init_skip>,
        .field = "init_skip",
+       .value = "NAMES",
        .help = "names of weights that --init does not replace, such as head*,up0.*",
        .comma_list = true, .conditions = {{"--init"}}, .resume = Refused,
        .written_with = "init"},

@@ -25,7 +25,10 @@ struct NumberLimits {
   bool above_low = false;  ///< `low` itself is not allowed
 };
 
-/// Allowed range of a number. None for another value.
+/// Unit of a number that is given without one.
+enum class Unit : std::uint8_t { None, Mebibytes, Seconds, BytesPerSecond };
+
+/// Allowed range of a number; none for another value.
 using Limits = std::variant<std::monostate, WholeLimits, NumberLimits>;
 
 /// "from 1 to 8", "above 0, up to 1".

@@ -92,10 +92,12 @@ struct RunOption {
   OptionMember member = {};
   std::string_view field = {};   ///< in JSON, "data.source" for one of the object "data"
   std::string_view python = {};  ///< keyword of a machine in Python
+  std::string_view value = {};   ///< name of its value in the help: "DIR"
   std::string_view help = {};
 
   Limits limits = {};
   Limits given_limits = {};  ///< of a given option, where they are narrower
+  Unit unit = Unit::None;
   bool help_default = true;  ///< the help shows the default
   bool turns_off = false;    ///< a flag that makes the value false
   bool comma_list = false;   ///< one text with commas for a list

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/fnv1a.h"
+#include "core/base/list_text.h"
 #include "experiments/training/tensors_hash.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/nccl_group.h"
@@ -26,8 +27,8 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
   auto group = std::make_unique<parallel::MpiGroup>(timeout);
   if (group->world_size() != config.ranks) {
     throw InvalidArgument(fmt::format(
-        "{} ranks over MPI, but {} processes were started; start as many: mpirun -np {} triptych …",
-        config.ranks, group->world_size(), config.ranks));
+        "{} over MPI, but {} started; start as many: mpirun -np {} triptych …",
+        counted(config.ranks, "rank"), counted(group->world_size(), "process"), config.ranks));
   }
   return group;
 }

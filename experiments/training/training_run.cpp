@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/base/checked_math.h"
+#include "core/base/list_text.h"
 #include "core/io/own_files.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
@@ -127,8 +128,8 @@ void TrainingRun::begin_batches() {
 void TrainingRun::require_fitting() const {
   if (config_.warmup > total_steps()) {
     throw InvalidArgument(
-        fmt::format("the option warmup, {}, is longer than the run, {} steps; give fewer",
-                    config_.warmup, total_steps()));
+        fmt::format("the option warmup, {}, is longer than the run, {}; give fewer", config_.warmup,
+                    counted(total_steps(), "step")));
   }
   require_schedule_of_new(config_, total_steps());
   if (config_.keep == Keep::None || !data_.validation.samples.empty()) return;

@@ -21,6 +21,8 @@
 
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
+#include "core/base/list_text.h"
+#include "core/base/terminal.h"
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
 #include "parallel/launch/last_words.h"
@@ -61,6 +63,13 @@ class SignalNotes {
   std::array<struct sigaction, kStopSignals.size()> old_ = {};
 };
 
+/// A captured output is no terminal.
+std::string terminals_of(const Launch& request) {
+  auto streams = terminal_streams();
+  if (request.capture) std::erase(streams, '1');
+  return streams;
+}
+
 std::vector<std::string> command_line(const fs::path& mpirun, const Launch& request,
                                       const fs::path& words) {
   std::vector<std::string> line = {mpirun.string(),
@@ -70,7 +79,9 @@ std::vector<std::string> command_line(const fs::path& mpirun, const Launch& requ
                                    "-np",
                                    std::to_string(request.ranks),
                                    "-x",
-                                   fmt::format("{}={}", kWordsVariable, words.string())};
+                                   fmt::format("{}={}", kWordsVariable, words.string()),
+                                   "-x",
+                                   fmt::format("{}={}", kTerminalsVariable, terminals_of(request))};
   if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
   line.push_back(fs::read_symlink("/proc/self/exe").string());
   line.insert(line.end(), request.arguments.begin(), request.arguments.end());
@@ -242,6 +253,11 @@ void announce_process() {
   const char* rank = std::getenv(kRankVariable);
   if (folder == nullptr || rank == nullptr) return;
   std::ofstream(process_file(folder, rank)) << getpid() << '\n';
+}
+
+bool leads_processes() {
+  const char* rank = std::getenv(kRankVariable);
+  return rank == nullptr || std::string_view(rank) == "0";
 }
 
 void leave_last_words(int exit_code, const std::string& error, int lost_rank) {

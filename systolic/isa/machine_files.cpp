@@ -39,9 +39,11 @@ MachineConfig read_machine_file(std::string_view name) {
   const std::size_t plus = name.rfind('+');
   if (!text && plus != name.npos)
     return with_modules(find_machine(name.substr(0, plus)), name.substr(plus + 1));
-  if (!text)
-    reject(fmt::format("no machine and no file '{}'; shipped are {}", name,
-                       fmt::join(machine_names(), ", ")));
+  if (!text) {
+    throw std::invalid_argument(fmt::format(
+        "there is neither a machine nor a file \"{}\"; the machines are {}, or give a JSON file",
+        name, fmt::join(machine_names(), ", ")));
+  }
   try {
     MachineConfig machine = parse_machine(*text);
     if (!machine.rtl.empty()) machine.rtl = (path.parent_path() / machine.rtl).string();

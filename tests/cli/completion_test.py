@@ -14,7 +14,7 @@ class Completion(ProgramTest):
         quoted = " ".join(f"'{word}'" for word in words)
         result = subprocess.run(
             ["bash", "-c", f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _triptych; "
-             "printf '%s\\n' \"${COMPREPLY[@]}\""], text=True, capture_output=True, check=True)
+             "printf '%s\\n' \"${COMPREPLY[@]}\""], text=True, capture_output=True, check=True, cwd=self.folder)
         return result.stdout.split()
 
     def test_commands_and_their_options_are_offered(self):
@@ -28,13 +28,29 @@ class Completion(ProgramTest):
         self.assertEqual(self.completed("triptych", "train", "--out", "bench", "--sched"),
                          ["--schedule", "--schedule-steps"])
 
-    def test_values_of_options_are_files(self):
+    def test_values_of_options_are_files_and_directories(self):
         (self.folder / "mine").mkdir()
-        for words in (["--data", ""], ["--data", "mi"], ["--out", ""], ["--lr", ""], ["--data", "=", "mi"],
-                      ["--data", "="]):
+        (self.folder / "list.csv").touch()
+        for words in (["--list", ""], ["--list", "li"], ["--lr", ""], ["--list", "=", "li"], ["--list", "="]):
             self.assertEqual(self.completed("triptych", "train", *words), [], words)  # bash then offers files
+        for words in (["--data", ""], ["--data", "mi"], ["--data", "="], ["--resume", "m"]):
+            self.assertEqual(self.completed("triptych", "train", *words), ["mine"], words)
         self.assertIn("--data", self.completed("triptych", "train", "--quiet", "--d"))
         self.assertIn("--data", self.completed("triptych", "train", "--data", "mine", ""))
+
+    def test_values_with_names_are_offered(self):
+        for words, values in ((["train", "--backend", "cu"], ["cuda", "cuda-emulated"]),
+                              (["train", "--backend", "cpu,sy"], ["cpu,systolic"]),
+                              (["compare", "--backends", "sy"], ["systolic"]),
+                              (["train", "--model", "unet"], ["unet-s", "unet-m", "unet-l"]),
+                              (["train", "--contract", "bf"], ["bf16", "bf16-exact"]),
+                              (["train", "--schedule", ""], ["constant", "cosine"]),
+                              (["train", "--schedule", "=", "cos"], ["cosine"]),
+                              (["explain", "--machine", "mmu3"], ["mmu32"]),
+                              (["machine", "show", "mmu3"], ["mmu32"]),
+                              (["bench", "--device", "rtx"], ["rtx2070super"]),
+                              (["completion", "z"], ["zsh"]), (["help", "quan"], ["quantize"])):
+            self.assertEqual(self.completed("triptych", *words), values, words)
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh_takes_its_script(self):
@@ -44,7 +60,9 @@ class Completion(ProgramTest):
 
     def test_fish_is_told_each_option(self):
         script = self.run_program("completion", "fish").stdout
-        self.assertIn("-l schedule-steps -r\n", script)
+        self.assertIn("-l schedule-steps -r -F\n", script)
+        self.assertIn('-l schedule -r -a "constant cosine"\n', script)
+        self.assertIn('-l data -x -a "(__fish_complete_directories)"\n', script)
         self.assertIn("-l overwrite\n", script)
         self.assertIn("-a train\n", script)
 

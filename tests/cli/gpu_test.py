@@ -165,7 +165,7 @@ class Counters(GpuTest):
     def test_what_cannot_be_shown_is_refused(self):
         emulated = ["--backend", "cuda-emulated"]
         self.expect_error(2, "bench", *TINY, *emulated, "--layers", says="--layers: does not apply with --backend cuda-emulated")
-        self.expect_error(2, "bench", "matmul", "--source", says="applies with --backend cuda-emulated")
+        self.expect_error(2, "bench", "matmul", "--source", says="applies only with --backend cuda-emulated")
         self.expect_error(4, "bench", "matmul", *emulated, "--sizes", "8", "--kernel", "fast",
                           says=['no kernel "fast"', "naive"])
 

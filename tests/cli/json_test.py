@@ -49,6 +49,18 @@ class Documents(ProgramTest):
         self.invalid(doctor, "results", 0, "status")
         self.invalid(doctor, "results", 0, "status", value="good")
 
+    def test_help_version_completion_and_failures(self):
+        shown = self.valid("help", "bench", "conv")
+        self.assertEqual([command["path"] for command in shown["results"]], ["bench conv"])
+        self.invalid(shown, "results", 0, "options", 0, "value")
+        self.valid("version")
+        self.assertEqual(self.valid("completion", "fish")["results"][0]["shell"], "fish")
+        for words in (["frobnicate"], ["train", "--epochs"], ["run", "--weights", "none", "--input", "x", "--out", "y"]):
+            failed = json.loads(self.run_program(*words, "--json").stdout)
+            self.assertTrue(VALIDATOR.is_valid(failed), failed)
+            self.invalid(failed, "error", "message")
+            self.invalid(failed, "results", value=[])
+
     def test_kernel(self):
         (self.folder / "twice.cu").write_text(
             "__global__ void twice(const float* x, float* y) {\n"
@@ -85,6 +97,7 @@ class Documents(ProgramTest):
         result = train["results"][0]
         self.assertEqual(len(result["losses"]), result["steps"])
         self.valid("train", "--resume", "a", "--epochs", "3")
+        self.assertEqual(self.valid("page", "a", "--out", "page.html")["results"], [{"file": "page.html"}])
         self.valid("train", *FEW, "--steps", "1", "--validation", "0")
         data = self.valid("synthesize", "--out", "data", "--images", "2", "--size", "16")
         said = self.valid("data describe", "data", "--out", "sheet.png")

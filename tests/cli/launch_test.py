@@ -46,10 +46,12 @@ class LaunchTest(ProgramTest):
         process = self.launch(2, *RUN, "--steps", "4", "--out", "mpi", "--json")
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn("triptych launch: all 2 ranks are done", process.stderr)
-        self.assertEqual(process.stderr.count("2 ranks of 1 threads"), 1, "rank 0 speaks for all")
+        self.assertEqual(process.stderr.count("2 ranks of 1 thread,"), 1, "rank 0 speaks for all")
         self.assert_same_training(threads, json.loads(process.stdout)["results"][0])
         more = self.launch(4, "train", "--resume", "mpi", "--steps", "5")
         self.assertEqual(more.returncode, 0, more.stderr)
+        # mpirun connects a rank to a pseudo terminal, also where its own output is a file.
+        self.assertNotIn("\x1b", process.stderr + more.stderr + more.stdout)
 
     def test_overlapped_and_asynchronous_processes_have_the_bits_of_threads(self):
         pipeline = ["--strategy", "pipeline:2", "--order", "rank-ordered", "--steps", "3"]

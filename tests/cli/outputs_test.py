@@ -1,9 +1,8 @@
 """Nothing that the program did not write is overwritten, and nothing is written into data that is read.
 
-Every option whose value the help calls FILE or FOLDER is one that a command writes to.
+Every option that `triptych help --json` marks as an output is tried.
 """
 # SPDX-License-Identifier: Apache-2.0
-import re
 
 from kernel_test import SCALE
 from mmu_test import PRODUCT
@@ -84,15 +83,8 @@ class Outputs(ProgramTest):
         self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")
 
     def options_of_the_program(self):
-        found = set()
-        for command in [*COMMANDS, "data"]:
-            text = self.succeed(command, "--help").stdout
-            below = text.partition("\nSubcommands:")[2]
-            parts = [command, *(f"{command} {name}" for name in re.findall(r"^  ([\w-]+)", below, re.M))]
-            for part in parts:
-                text = self.succeed(*part.split(), "--help").stdout
-                found |= {(part, option) for option in re.findall(r"^  (--[\w-]+) (?:FILE|FOLDER)\b", text, re.M)}
-        return found
+        return {(command["path"], option["name"]) for command in self.document("help")["results"]
+                for option in command["options"] if option["output"]}
 
     def test_each_option_that_writes_is_tried_here(self):
         self.assertEqual(self.options_of_the_program(), set(OUTPUTS))

@@ -15,7 +15,7 @@ class RanksTest(ProgramTest):
 
     def test_two_ranks_train_and_say_what_they_send(self):
         process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "two")
-        self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp over threads, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
+        self.assertRegex(process.stderr, r"2 ranks of 1 thread, dp over threads, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
         self.assertRegex(process.stderr, r"communication: .* on rank 0, .* of it exposed \(measured\), [\d.]+ % of the training")
         self.assertRegex(process.stderr, r"MiB of memory planned per rank\n")
         self.assertRegex(process.stderr, r"memory: \d+ MiB planned for rank 0; its process took [1-9]\d* MiB at most\n")

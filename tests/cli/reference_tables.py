@@ -1,67 +1,95 @@
-"""Tables of options in docs/reference/cli.md, from the program's help.
+"""Generated parts of docs/reference/cli.md and docs/reference/commands, from `triptych help --json`.
 
-A table stands between the lines `<!-- options of COMMAND -->` and `<!-- end of options -->`.
+A part stands between the lines `<!-- options of COMMAND -->`, `<!-- commands -->` or `<!-- common options -->` and the
+line `<!-- end -->`.
 
-    reference_tables.py PROGRAM SOURCE_DIR           writes the tables
+    reference_tables.py PROGRAM SOURCE_DIR           writes the parts
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
 import pathlib
 import re
 import subprocess
 import sys
 
-BLOCK = re.compile(r"(?s)(<!-- options of ([a-z -]+) -->\n).*?(<!-- end of options -->)")
-OPTION = re.compile(r"^  (?:-\w,)?(--[a-z-]+)(?: ([A-Z]\S*(?: \.\.\.)?))? *(.*)$")
-TYPES = {"INT": "whole number", "UINT": "whole number", "FLOAT": "number", "TEXT": "text", "FILE": "file",
-         "FOLDER": "directory"}
+BLOCK = re.compile(r"(?s)(<!-- (options of [a-z -]+|commands|common options) -->\n).*?(<!-- end -->)")
+COMMON = "Common options"
 
 
-def options(program, command):
-    """Groups of the help with their rows: name, values, default, help."""
-    text = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True, check=True).stdout
-    groups = []
-    for line in text.splitlines():
-        if line and not line.startswith(" ") and line.endswith(":"):
-            groups.append((line[:-1], []))
-        elif found := OPTION.match(line):
-            name, kind, meaning = found.groups()
-            groups[-1][1].append([name, *values_of(kind or ""), meaning or ""])
-        elif line.startswith(" " * 20) and groups[-1][1] and not groups[-1][1][-1][3]:
-            groups[-1][1][-1][3] = line.strip()
-    return [(heading, [row for row in rows if row[0] != "--help"]) for heading, rows in groups]
-
-
-def values_of(kind):
-    """The values and the default of `INT:1..8=4`."""
-    word, default = (kind.split("=", 1) + [""])[:2]
-    several = word.endswith(" ...")
-    name, limits = (word.removesuffix(" ...").split(":", 1) + [""])[:2]
-    if limits.startswith("{"):
-        return ", ".join(f"`{value}`" for value in limits[1:-1].split(",")), default
-    values = TYPES.get(name, name.lower()) + (f", {limits}" if limits else "") + (", repeated" if several else "")
-    return values or "flag", default
+def commands_of(program):
+    """The commands by their paths, in the order of the help."""
+    text = subprocess.run([program, "help", "--json"], capture_output=True, text=True, check=True).stdout
+    return {command["path"]: command for command in json.loads(text)["results"]}
 
 
 def cell(text):
-    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+    return re.sub(r"([|*<_])", r"\\\1", text).replace("`", "\\`")
 
 
-def tables(program, command):
+def values_of(option):
+    values = ", ".join(f"`{value}`" for value in option["values"]) or cell(option["range"])
+    name = f"`{option['value']}`" if option["value"] else ""
+    return f"{name}: {values}" if name and values else name or values
+
+
+def row(option):
+    name = f"`{option['name']}`" if not option["short_name"] else f"`{option['short_name']}`, `{option['name']}`"
+    facts = [option["help"]] + ["required"] * option["required"] + ["may be repeated"] * option["repeated"]
+    default = f"`{option['default']}`" if option["default"] else ""
+    value = values_of(option) if option["name"].startswith("--") else ""
+    return f"| {name} | {value} | {default} | {cell('; '.join(facts))} |"
+
+
+def table(options):
+    return ["| option | value | default | meaning |", "|---|---|---|---|", *map(row, options)]
+
+
+def options_of(command):
+    lines = [f"{command['help']}.", "", "```", command["usage"], "```", ""]
+    if command["examples"]:
+        lines += ["Examples:", "", "```", *command["examples"], "```", ""]
+    if command["arguments"]:
+        lines += ["| argument | meaning |", "|---|---|"]
+        lines += [f"| `{one['name']}` | {cell(one['help'])} |" for one in command["arguments"]] + [""]
+    headings = [one["heading"] for one in command["options"]]
+    for heading in dict.fromkeys(headings):
+        rows = [one for one in command["options"] if one["heading"] == heading]
+        if heading != COMMON:
+            lines += [f"**{heading}**", "", *table(rows), ""]
+    return lines
+
+
+def index(commands):
     lines = []
-    for heading, rows in options(program, command):
-        if not rows:
-            continue
-        lines += ["" if lines else None, f"**{heading}**", "", "| option | values | default | meaning |", "|---|---|---|---|"]
-        for name, values, default, meaning in rows:
-            default = f"`{default}`" if default else ""
-            lines.append(f"| `{name}` | {cell(values)} | {default} | {cell(meaning)} |")
-    return "\n".join(line for line in lines if line is not None) + "\n"
+    below = [commands[name] for name in commands[""]["commands"]]
+    for heading in dict.fromkeys(one["heading"] for one in below):
+        lines += [f"## {heading}", ""]
+        for one in below:
+            if one["heading"] == heading:
+                lines += [f"### `triptych {one['path']}`", "",
+                          f"{one['help']}. [Options and examples](commands/{one['path']}.md)", ""]
+    return lines
 
 
 def renewed(program, page):
-    return BLOCK.sub(lambda found: f"{found[1]}\n{tables(program, found[2])}\n{found[3]}", page)
+    commands = commands_of(program)
+    common = [one for one in commands["train"]["options"] if one["heading"] == COMMON]
+
+    def lines_of(part):
+        if part == "commands":
+            return index(commands)
+        if part == "common options":
+            return table(common) + [""]
+        return options_of(commands[part.removeprefix("options of ")])
+
+    return BLOCK.sub(lambda found: found[1] + "\n" + "\n".join(lines_of(found[2])) + "\n" + found[3], page)
+
+
+def pages(source):
+    folder = source / "docs/reference"
+    return [folder / "cli.md", *sorted((folder / "commands").glob("*.md"))]
 
 
 if __name__ == "__main__":
-    path = pathlib.Path(sys.argv[2]) / "docs/reference/cli.md"
-    path.write_text(renewed(sys.argv[1], path.read_text()))
+    for path in pages(pathlib.Path(sys.argv[2])):
+        path.write_text(renewed(sys.argv[1], path.read_text()))

@@ -94,11 +94,11 @@ class ResumeTest(ProgramTest):
 
 class Policies(ResumeTest):
     def test_each_option_of_train_has_a_policy_that_the_reference_names(self):
-        text = self.succeed("train", "--help").stdout
-        names = set(re.findall(r"(?m)^ +(?:-\w,)?(--[a-z-]+)", text)) - {"--help"}
+        options = self.document("help", "train")["results"][0]["options"]
+        names = {option["name"] for option in options} - {"--help"}
         self.assertEqual(names, set(POLICIES))
-        reference = (SOURCE / "docs/reference/cli.md").read_text()
-        resume = reference[reference.index("### Resumed runs"):reference.index("## `triptych run`")]
+        reference = (SOURCE / "docs/reference/commands/train.md").read_text()
+        resume = reference[reference.index("## Resumed runs"):]
         lists = {title: set(re.findall("`(--[a-z-]+)`", part)) for title, part in
                  re.findall(r"(?s)\n- \*\*(.*?)\*\*(.*?)(?=\n- |\n\n)", resume)}
         self.assertEqual(lists["Same bits"], {n for n, p in POLICIES.items() if p == "same bits"})

@@ -111,6 +111,13 @@ class Resuming(RunTest):
         self.assertNotIn("epoch", quiet.stderr)
         self.assertIn("nodes of a step", self.succeed("train", "--resume", "a", "--steps", "3", "-v").stderr)
 
+    def test_a_run_that_is_longer_than_asked_keeps_its_files(self):
+        self.succeed(*RUN, "--epochs", "3", "--out", "a")
+        before = {path: path.read_bytes() for path in (self.folder / "a").rglob("*") if path.is_file()}
+        errors = self.succeed("train", "--resume", "a", "--epochs", "2").stderr
+        self.assertRegex(errors, r"nothing is left to do: the run has \d+ steps, more than the \d+ asked for")
+        self.assertEqual({path: path.read_bytes() for path in (self.folder / "a").rglob("*") if path.is_file()}, before)
+
     def test_a_cosine_that_has_ended_does_not_go_on(self):
         how = [*RUN, "--schedule", "cosine"]
         self.succeed(*how, "--steps", "6", "--out", "a")

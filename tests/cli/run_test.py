@@ -140,7 +140,7 @@ class Run(ProgramTest):
         stack = tiff_stack(20, 18, [[k] * (20 * 18) for k in range(3)])
         (self.folder / "stack.tif").write_bytes(stack[:-100])
         self.expect_error(2, "run", "run", "--input", "stack.tif", "--out", "whole", "--stack", *CPU,
-                          "--format", "tiff", says=['left out "stack.tif"', "no image could be done"])
+                          "--format", "tiff", says=['left out "stack.tif": the TIFF', "no image could be done"])
         self.assertEqual(list((self.folder / "whole").glob("*.tif")), [])
 
     def test_objects_of_the_background_are_numbered_when_asked_for(self):

@@ -38,11 +38,11 @@ class Loudness(SpeechTest):
         for command in [*([c] for c in COMMANDS), ["bench", "matmul"], ["data", "describe"], ["machine", "show"],
                         ["completion"]]:
             text = self.succeed(*command, "--help").stdout
-            for option in ("--quiet", "-v,--verbose", "--color"):
+            for option in ("--quiet", "-v, --verbose", "--color"):
                 self.assertIn(f"  {option} ", text, command)
         self.expect_error(2, "devices", "--quiet", "-v", says="--quiet: does not apply with --verbose")
         self.expect_error(2, "devices", "--color", "sometimes", says=["--color", "auto, always, never"])
-        self.expect_error(2, "--quiet", "devices", says="behind: triptych devices --quiet")
+        self.expect_error(2, "--quiet", "devices", says="belongs after the command: triptych devices --quiet")
 
     def test_a_quiet_command_says_results_and_notes_alone(self):
         result = self.succeed("train", *FEW, "--steps", "2", "--out", "a", "--quiet")

@@ -129,11 +129,15 @@ class ProgramTest(unittest.TestCase):
         return result
 
     def expect_error(self, code, *arguments, says=(), **options):
-        """The program must exit with `code`, print nothing but errors, and say all of `says`."""
+        """The program must exit with `code`, print nothing but errors, and say all of `says`. With --json it also
+        prints them as a document."""
         result = self.run_program(*arguments, **options)
         text = f"{arguments}\n{result.stdout}{result.stderr}"
         self.assertEqual(result.returncode, code, text)
-        self.assertEqual(result.stdout, "", text)
+        if "--json" in arguments:
+            self.assertEqual(json.loads(result.stdout)["error"]["exit_code"], code, text)
+        else:
+            self.assertEqual(result.stdout, "", text)
         for part in [says] if isinstance(says, str) else says:
             self.assertIn(part, result.stderr, text)
         return result

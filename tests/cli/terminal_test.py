@@ -20,13 +20,10 @@ STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 COLOURS = re.compile("\x1b\\[(?:1|31|32|33|0)m")
 
 
-def leaves(path=()):
+def leaves():
     """Every command that runs something, as its words."""
-    text = subprocess.run([PROGRAM, *path, "--help"], capture_output=True, text=True, check=True).stdout
-    below = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, flags=re.M)
-    names = re.findall(r"^  ([a-z-]+)", below.group(1), flags=re.M) if below else []
-    own = [path] if not below or "[SUBCOMMAND]" in text else []
-    return own + [leaf for name in names for leaf in leaves((*path, name))]
+    text = subprocess.run([PROGRAM, "help", "--json"], capture_output=True, text=True, check=True).stdout
+    return [tuple(command["path"].split()) for command in json.loads(text)["results"] if not command["needs_command"]]
 
 
 NAMED = b"%NAME%"  # the folder of that name, or a file in it
@@ -89,6 +86,8 @@ ROWS = {
     ("page", "gpu"): [["--out", b"%NAME%/g.html"], ["--out", NAMED]],
     ("page", "collectives"): [["--out", b"%NAME%/c.html", TEXT]],
     ("completion",): [[TEXT]],
+    ("help",): [[TEXT], ["train", TEXT]],
+    ("version",): [[]],
 }
 
 

@@ -6,7 +6,7 @@ import re
 import resource
 import subprocess
 
-from reference_tables import BLOCK, renewed
+from reference_tables import BLOCK, commands_of, pages, renewed
 from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
 
 
@@ -39,23 +39,49 @@ class Help(ProgramTest):
             found = re.search(pattern, (SOURCE / path).read_text())
             self.assertEqual(found and found[1].rstrip(")"), wanted, path)
 
-    def test_the_reference_lists_every_option_of_every_command(self):
-        page = (SOURCE / "docs/reference/cli.md").read_text()
-        common = " ".join(re.findall(r"^\*\*(?:Messages|Memory)\.\*\*(.*?)\n\n", page, re.M | re.S))
-        sections = dict(re.findall(r"^## `triptych ([a-z -]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
-        for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
-                        "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",
-                        "mmu run", "mmu test", "kernel build", "kernel run", "lab start", "lab predict", "lab check"]:
-            text = self.succeed(*command.split(), "--help").stdout
-            section = sections.get(command, sections.get(command.split()[0], ""))
-            for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):
-                listed = f"`{option}`" in section + common or option in ("--help", "--json")
-                self.assertTrue(listed, f"docs/reference/cli.md: {command} {option} is missing")
+    def test_every_command_has_help_in_groups_two_examples_and_names_of_values(self):
+        commands = commands_of(PROGRAM)
+        self.assertGreater(len(commands), 50)
+        for path, command in commands.items():
+            with self.subTest(path):
+                self.assertGreaterEqual(len(command["examples"]), 2)
+                self.assertRegex(command["help"], r"^[A-Z].*[^.]$")
+                for option in command["options"]:
+                    self.assertNotIn(option["value"], ("TEXT", "UINT", "INT", "FLOAT"), option["name"])
+                    self.assertRegex(option["help"], r"\w", option["name"])
+                if path and path not in ("help", "version"):
+                    self.assertIn("--json", [option["name"] for option in command["options"]]
+                                  if not command["needs_command"] else ["--json"])
 
-    def test_the_tables_of_the_reference_are_those_of_the_help(self):
-        page = (SOURCE / "docs/reference/cli.md").read_text()
-        self.assertIn("train", [command for _, command, _ in BLOCK.findall(page)])
-        self.assertEqual(page, renewed(PROGRAM, page), "write it anew: tests/cli/reference_tables.py PROGRAM SOURCE_DIR")
+    def test_help_and_version_have_several_forms(self):
+        for path in ("", "train", "bench conv"):
+            self.assertEqual(self.succeed("help", *path.split()).stdout, self.succeed(*path.split(), "--help").stdout)
+        version = self.succeed("--version").stdout
+        self.assertEqual({self.succeed("version").stdout, self.succeed("-V").stdout}, {version})
+        self.assertIn(self.document("version")["results"][0]["commit"], version)
+
+    def test_help_and_tables_fit_the_terminal(self):
+        for columns in (60, 80, 120):
+            environment = os.environ | {"COLUMNS": str(columns)}
+            for command in ([], ["train"], ["run"], ["bench", "conv"], ["kernel", "run"]):
+                text = self.succeed("help", *command, env=environment).stdout
+                self.assertLessEqual(max(map(len, text.splitlines())), min(columns, 100), command)
+        for columns in (80, 120):
+            environment = os.environ | {"COLUMNS": str(columns)}
+            for command in (["machine", "list"], ["explain", *TINY], ["explain", *TINY, "--mode", "train"],
+                            ["devices"]):
+                text = self.succeed(*command, env=environment).stdout
+                wide = [line for line in text.splitlines() if len(line) > columns and "/" not in line]
+                self.assertEqual(wide, [], command)
+
+    def test_the_reference_has_a_page_per_command_that_is_that_of_the_help(self):
+        texts = {page: page.read_text() for page in pages(SOURCE)}
+        parts = [part for text in texts.values() for _, part, _ in BLOCK.findall(text)]
+        wanted = [f"options of {path}" for path in commands_of(PROGRAM) if path]
+        self.assertEqual(sorted(parts), sorted([*wanted, "commands", "common options"]))
+        for page, text in texts.items():
+            self.assertEqual(text, renewed(PROGRAM, text),
+                             f"{page}: write it anew: tests/cli/reference_tables.py PROGRAM SOURCE_DIR")
 
 
 class WrongUsage(ProgramTest):
@@ -131,7 +157,7 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", *FEW, "--list", "x.csv", says="--list")
         self.expect_error(2, "train", *TINY, "--images", "x", says="--images and --masks go together")
         self.expect_error(2, "train", *TINY, "--masks", "x", says="--images and --masks go together")
-        self.expect_error(2, "train", *FEW, "--previous", says="--previous: applies with --resume alone")
+        self.expect_error(2, "train", *FEW, "--previous", says="--previous: applies only with --resume")
         self.expect_error(2, "train", *FEW, "--classes", "3", says="synthetic images are grey and binary")
 
     def test_wrong_names_among_machines_cost_no_training(self):
@@ -149,8 +175,10 @@ class WrongUsage(ProgramTest):
 
 class NotHere(ProgramTest):
     def test_a_contract_that_no_kernel_computes_names_the_node_and_the_reason(self):
+        self.expect_error(4, "explain", *TINY, "--contract", "int8",
+                          says=['node "down1.conv0"', "cpu: kernel", "int8"])
         self.expect_error(4, "train", *FEW, "--contract", "int8", "--out", "a",
-                  says=['node "down1.conv0"', "cpu: kernel", "int8"])
+                          says=["train in f32", "triptych quantize"])
         self.assertFalse((self.folder / "a").exists())
 
     def test_too_little_memory_is_an_error_before_the_system_kills(self):

@@ -29,8 +29,10 @@ void add_commands(Command& app, Context& context) {
   add_synthesize_command(app, context);
   add_data_command(app, context);
   add_reproduce_command(app, context);
-  add_page_command(app);
-  add_completion_command(app);
+  add_page_command(app, context);
+  add_help_command(app, context);
+  add_version_command(app, context);
+  add_completion_command(app, context);
 }
 
 }  // namespace triptych::app

@@ -243,27 +243,28 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
 
 void add_sweep_options(Command& command, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
-  add_run_option(command, "--backend", options.machine.backend, "the machine");
-  add_contract_option(command, options.machine.contract, "f32, bf16 or bf16-exact");
+  add_run_option(command, "--backend", options.machine.backend, "backend to measure");
+  add_contract_option(command, options.machine.contract,
+                      "numeric contract: f32, bf16 or bf16-exact");
   using enum training::OptionGroup;
   add_options(command, {Choice, Simulation, Tiling}, {.machine = &options.machine});
-  command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
+  command.add_option("--threads", options.threads, "thread counts, such as 1,2 (0: all threads)")
       .check(numbers_to(training::most_of("--threads"), true))
       .capture_default_str();
-  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
+  command.add_option("--batch", options.batches, "batch sizes, such as 1,4 or 1..64 (doubling)")
       .check(numbers_to(training::most_of("--batch")))
       .capture_default_str();
-  command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
+  command.add_option("--repeats", options.repeats, "timed runs (0: about a second, at least 5)")
       .check(whole_from(0, 100000))
       .not_with("--backend", {"cuda-emulated"})
       .capture_default_str();
   command
       .add_flag("--layers", options.layers,
-                "add the time of every node, on the CPU beside that of its roofline")
+                "add the time of every node, on the CPU beside the time of its roofline")
       .not_with("--backend", {"cuda-emulated"});
   command
       .add_option("--device", options.device,
-                  "add the modelled time on another machine: a published one (h200) or a file of "
+                  "add the modelled time on another device: a published one (h200) or a file of "
                   "triptych calibrate")
       .not_with("--backend", {"cuda-emulated"});
   command
@@ -275,11 +276,13 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
 
 Command add_attention_options(Command& bench, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
-  auto attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
-  attention.add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
+  auto attention = bench.add_subcommand("attention", "Time self-attention");
+  attention
+      .add_option("--lengths", options.lengths,
+                  "numbers of queries and keys, such as 512,1000 or 256..4096")
       .check(numbers_to(kMaxSide))
       .capture_default_str();
-  attention.add_option("--heads", options.heads, "heads")
+  attention.add_option("--heads", options.heads, "number of heads")
       .check(whole_from(1, 65535))
       .capture_default_str();
   attention.add_option("--head-size", options.head_size, "columns of a head")
@@ -287,26 +290,27 @@ Command add_attention_options(Command& bench, BenchArguments& arguments, Context
       .capture_default_str();
   attention.add_flag("--causal", options.causal, "query i sees keys 0 to i only");
   attention.add_option("--kernel", options.kernels,
-                       "kernels of the backend, and materialised, which is none: "
-                       "materialised,flash or all; without it the best");
+                       "kernels to compare: flash and others of the backend, materialised (the "
+                       "expanded operator) or all (default: the best)");
   add_sweep_options(attention, arguments, context);
   return attention;
 }
 
 Command add_conv_options(Command& bench, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
-  auto conv = bench.add_subcommand("conv", "One convolution, 'same' padding");
-  conv.add_option("--shape", options.shape, "in,out,height,width")
+  auto conv = bench.add_subcommand("conv", "Time one convolution with 'same' padding");
+  conv.add_option("--shape", options.shape, "input channels, output channels, height and width")
       .list_of(4)
       .check(whole_from(1, kMaxSide))
       .capture_default_str();
   conv.add_option("--window", options.window, "side of the kernel")
       .check(whole_from(1, 31))
       .capture_default_str();
-  conv.add_option("--pass", options.pass, "the convolution, or its gradient of data or weights")
+  conv.add_option("--pass", options.pass,
+                  "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
   conv.add_option("--kernel", options.kernels,
-                  "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
+                  "kernels to compare, such as gemm,winograd-4x4, or all (default: the best)");
   add_sweep_options(conv, arguments, context);
   return conv;
 }
@@ -322,20 +326,21 @@ void add_bench_command(Command& app, Context& context) {
   arguments->model.add_bind_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
   add_run_option(command, "--optimizer", options->optimizer,
-                 "of --mode train: what updates the weights")
+                 "rule that updates the weights, with --mode train")
       .only_with("--mode", {"train"});
   add_run_option(command, "--momentum", options->momentum)
       .only_with("--mode", {"train"})
       .only_with("--optimizer", {"sgd"});
   add_sweep_options(command, *arguments, context);
-  auto matmul = command.add_subcommand("matmul", "Square matrix products");
-  matmul.add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
+  auto matmul = command.add_subcommand("matmul", "Time square matrix products");
+  matmul
+      .add_option("--sizes", options->sizes, "sides of the matrices, such as 512,1000 or 256..4096")
       .check(numbers_to(kMaxSide))
       .capture_default_str();
   matmul.add_option("--kernel", options->kernels,
-                    "kernels of the backend: naive,best or all; without it the best");
+                    "kernels to compare, such as naive,best, or all (default: the best)");
   matmul.add_flag("--constant-b", options->constant_b,
-                  "B is a constant, as weights are: packed before the time starts");
+                  "treat B as a constant, like weights, and pack it before the time starts");
   add_sweep_options(matmul, *arguments, context);
   auto attention = add_attention_options(command, *arguments, context);
   auto conv = add_conv_options(command, *arguments, context);

@@ -223,7 +223,7 @@ std::vector<std::span<const measure::AllReduceRow>> series(
 
 std::string gigabytes(double bytes_per_s) { return fmt::format("{:.2f}", bytes_per_s * 1e-9); }
 
-void print_rows(std::span<const measure::AllReduceRow> rows) {
+void print_bandwidths(std::span<const measure::AllReduceRow> rows) {
   page::TextTable table({"transport", "algorithm", "ranks", "size", "median", "min", "max", "runs",
                          "algorithm GB/s", "bus GB/s", "sum"});
   for (const auto& row : rows) {
@@ -261,7 +261,8 @@ page::Chart chart_of(std::span<const measure::AllReduceRow> rows) {
   chart.y = {.label = "time of the slowest rank, median", .unit = "s", .scale = Scale::Log};
   for (const auto& part : series(rows)) {
     page::ChartSeries one;
-    one.name = fmt::format("{}, {}, {} ranks", part[0].transport, part[0].algorithm, part[0].ranks);
+    one.name = fmt::format("{}, {}, {}", part[0].transport, part[0].algorithm,
+                           counted(part[0].ranks, "rank"));
     one.kind = "measured";
     one.colour = chart.series.size();
     const auto fit = measure::fit_alpha_beta(part);
@@ -286,37 +287,40 @@ void print_stream(std::span<const measure::AllReduceRow> rows) {
       std::min<int>(largest.ranks, static_cast<int>(std::thread::hardware_concurrency()));
   const double stream = measure::add_stream_bytes_per_s(threads, largest.bytes);
   print_text(
-      "\n{} threads move {} GB/s by a[i] += b[i] on {} each; a sum over n ranks in place reads "
-      "and writes n times its size\n",
-      threads, gigabytes(stream), page::format_bytes(static_cast<double>(largest.bytes)));
+      "\n{}: {} GB/s by a[i] += b[i] on {} each; a sum over n ranks in place reads and writes n "
+      "times its size\n",
+      counted(threads, "thread"), gigabytes(stream),
+      page::format_bytes(static_cast<double>(largest.bytes)));
 }
 
 }  // namespace
 
 Command add_all_reduce_bench(Command& bench, Context& context) {
   auto options = std::make_shared<AllReduceOptions>();
-  auto command = bench.add_subcommand("all-reduce", "Sums over ranks: bandwidth and latency");
+  auto command =
+      bench.add_subcommand("all-reduce", "Measure sums over ranks: bandwidth and latency");
   command
       .add_option("--algorithm", options->algorithms,
-                  "of ring, direct, halving-doubling, tree, and library: the transport's own")
+                  "algorithms to compare. library is the transport's own")
       .check(read_by(parse_algorithms, "ring, direct, halving-doubling, tree, library"))
       .capture_default_str();
   command
       .add_option("--transport", options->transports,
-                  "of threads, mpi (started here) and nccl (a GPU each)")
+                  "connections to compare. mpi starts processes, nccl needs a GPU for each rank")
+      .value("NAMES")
       .check(read_by(parse_transports, "threads, mpi, nccl"))
       .capture_default_str();
-  command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4")
+  command.add_option("--ranks", options->ranks, "numbers of ranks, such as 2,4")
       .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
-  command.add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
+  command.add_option("--bytes", options->bytes, "sizes, such as 4KiB..256MiB (by factors of four)")
       .check(read_by(parse_bytes, "4..16GiB"))
       .capture_default_str();
-  command.add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
+  command.add_option("--repeats", options->repeats, "samples (0: about half a second, at least 7)")
       .check(whole_from(0, 100000))
       .capture_default_str();
   add_run_option(command, "--comm-timeout", options->timeout_s);
-  command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg")
+  command.add_option("--plot", options->plot, "SVG picture of times and fitted lines")
       .output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
@@ -332,7 +336,7 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
       print_document("bench all-reduce", std::move(results));
       return;
     }
-    print_rows(rows);
+    print_bandwidths(rows);
     if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) print_stream(rows);
   });
   return command;

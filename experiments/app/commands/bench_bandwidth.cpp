@@ -13,10 +13,10 @@ namespace triptych::app {
 Command add_bandwidth_bench(Command& bench, Context& context) {
   auto options = std::make_shared<studies::BandwidthOptions>();
   auto command = bench.add_subcommand(kBandwidthBench.name, kBandwidthBench.help);
-  command.add_option("--backends", options->backends, "machines: cpu,cuda,systolic")
+  command.add_option("--backends", options->backends, "backends to measure, such as cpu,systolic")
       .capture_default_str();
   command.add_option("--device", options->devices,
-                     "published machines beside them: h200,a100, or device files");
+                     "published devices to list beside them, such as h200,a100, or device files");
   add_run_option(command, "--machine", options->machine).only_with("--backends", {"systolic*"});
   add_run_option(command, "--threads", options->threads);
   command.add_flag("--json", context.json, "print JSON");

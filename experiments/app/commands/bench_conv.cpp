@@ -184,18 +184,18 @@ void print_sweep(const measure::BatchSweep& sweep) {
 
 std::shared_ptr<measure::SweepOptions> add_conv_sweep_options(Command& conv) {
   auto sweep = std::make_shared<measure::SweepOptions>();
-  auto layer =
-      conv.add_option("--layer", sweep->layer,
-                      "a convolution of a model instead of shape and window: unet-l:down1.conv1");
+  auto layer = conv.add_option(
+      "--layer", sweep->layer,
+      "convolution of a model, such as unet-l:down1.conv1, instead of --shape and --window");
   layer.not_with("--shape").not_with("--window");
-  auto backends =
-      conv.add_option("--backends", sweep->backends,
-                      "machines beside each other: cpu,cuda,systolic; speedups are over the first");
+  auto backends = conv.add_option(
+      "--backends", sweep->backends,
+      "backends to compare, such as cpu,cuda,systolic. Speedups are relative to the first");
   for (const auto* other : {"--backend", "--kernel", "--layers", "--source"}) {
     backends.not_with(other);
   }
   conv.add_option("--link", sweep->link,
-                  "of --backends: what a simulated machine's transfers are modelled by")
+                  "link that models the transfers of a simulated array, with --backends")
       .only_with("--backends")
       .capture_default_str();
   return sweep;

@@ -241,36 +241,36 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
     command.add_option(name, value, help).check(range).only_with("--device").capture_default_str();
   };
   command.add_option("--device", options.device,
-                     "model the table instead on machines of this kind: a published one "
+                     "model the table on such devices instead of measuring: a published one "
                      "(rtx2070super) or a file of triptych calibrate");
   command
       .add_option("--link", options.link,
-                  "of --device: what connects them: pcie3x8, or a link of its file")
+                  "connection of the devices: pcie3x8, or a link of the device file")
       .only_with("--device")
       .capture_default_str();
   number("--link-latency", options.link_latency_s, number_from(0, 1e9),
-         "of --device: seconds of a message, beside those that the link's figures state");
+         "seconds per message, in addition to the link's own latency");
   number("--link-efficiency", options.link_efficiency, number_from(0.01, 1.0),
-         "of --device: part of the link's rate that messages reach, staged through the "
+         "fraction of the link's rate that messages reach, staged through the "
          "host");
   command
       .add_flag("--no-overlap", options.no_overlap,
-                "of --device: collectives come after the computation, not beside it")
+                "run collectives after the computation instead of beside it")
       .only_with("--device");
   number("--efficiency", options.assumptions.product_fraction, number_from(0.01, 4.0),
-         "of --device: part of the roofline that products and convolutions reach, where "
+         "fraction of the roofline that products and convolutions reach, where "
          "its file has none");
   number("--other-efficiency", options.assumptions.other_fraction, number_from(0.01, 4.0),
-         "of --device: the same of all other operators");
+         "fraction of the roofline that all other operators reach");
   number("--launch", options.assumptions.launch_s, number_from(0, 1e9),
-         "of --device: seconds to start a GPU's kernel, where its file has none");
+         "seconds to start a GPU kernel, where the device file has none");
   number("--epoch-seconds", options.epoch.epoch_s, number_from(0, 1e9),
-         "of --device: the epoch of one machine, which scales the table; 0: --steps of "
-         "the modelled step");
+         "epoch of one device, which scales the table (0: --steps times "
+         "the modelled step)");
   number("--fixed-seconds", options.epoch.fixed_s, number_from(0, 1e9),
-         "of --device: of the epoch, what no strategy shortens");
+         "part of the epoch that no strategy shortens");
   number("--micro-batch-efficiency", options.epoch.micro_batch_efficiency, number_from(0.01, 1.0),
-         "of --device: what the rate becomes on micro-batches");
+         "rate on micro-batches, relative to whole batches");
 }
 
 }  // namespace
@@ -281,25 +281,25 @@ Command add_strategies_bench(Command& bench, Context& context) {
   options->model.asked.name = "unet-m";
   options->model.add_to(command);
   add_machine_options(command, options->machine);
-  add_run_option(command, "--optimizer", options->optimizer, "what updates the weights");
-  command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2")
+  add_run_option(command, "--optimizer", options->optimizer, "rule that updates the weights");
+  command.add_option("--ranks", options->ranks, "numbers of ranks, such as 1,2")
       .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
   command
       .add_option("--strategies", options->strategies,
-                  "of several ranks, as train --strategy takes them")
+                  "strategies to compare, as in train --strategy")
       .capture_default_str();
-  add_run_option(command, "--batch", options->batch, "images per step, of all ranks together");
-  command.add_option("--steps", options->steps, "of an epoch")
+  add_run_option(command, "--batch", options->batch, "images per step of all ranks together");
+  command.add_option("--steps", options->steps, "steps of an epoch")
       .check(whole_from(1, 1000000))
       .capture_default_str();
-  command.add_option("--epochs", options->epochs, "measured of each strategy, in turns")
+  command.add_option("--epochs", options->epochs, "measured epochs per strategy, in turns")
       .check(whole_from(1, 100000))
       .not_with("--device")
       .capture_default_str();
   command
       .add_option("--calibration", options->calibration,
-                  "a file that triptych calibrate wrote here: add what it predicts")
+                  "device file that triptych calibrate wrote here: adds its predictions")
       .not_with("--device");
   add_modelled_options(command, *options);
   command.add_flag("--json", context.json, "print JSON");

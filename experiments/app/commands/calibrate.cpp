@@ -99,17 +99,18 @@ machines::MachineFigures measure(const CalibrateOptions& options) {
 void add_calibrate_command(Command& app, Context& context) {
   auto options = std::make_shared<CalibrateOptions>();
   auto command =
-      app.add_subcommand("calibrate", "Measure this machine's ceilings into a device file");
+      app.add_subcommand("calibrate", "Measure the peak rates of this machine for a device file");
   add_machine_options(command, options->machine);
   command
       .add_option("--ranks", options->ranks,
-                  "machines side by side for which kernels are measured, the threads shared out")
+                  "numbers of ranks that divide the threads, for which kernels are measured")
       .check(numbers_to(training::most_of("--ranks")))
       .capture_default_str();
   command.add_flag("--quick", options->quick,
-                   "few runs of two of the six models: seconds, and coarser predictions");
-  command.add_option("--name", options->name, "of the machine in its file").capture_default_str();
-  command.add_option("--out", options->out, "write the device file: FILE.json").output_file();
+                   "measure only two of the six models: seconds, and coarser predictions");
+  command.add_option("--name", options->name, "name of the machine in its file")
+      .capture_default_str();
+  command.add_option("--out", options->out, "device file (JSON)").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
     if (!options->out.empty()) require_writable(options->out);

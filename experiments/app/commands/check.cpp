@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/option_rows.h"
@@ -58,7 +59,7 @@ void print_finding(const check::KernelFinding& finding) {
 
 void print(const std::vector<check::Checked>& results) {
   for (const auto& checked : results) {
-    print_text("{} {}: {} cases{}: {}\n", checked.op, checked.kernel, checked.cases,
+    print_text("{} {}: {}{}: {}\n", checked.op, checked.kernel, counted(checked.cases, "case"),
                checked.refused > 0 ? fmt::format(" ({} are not for it)", checked.refused) : "",
                checked.findings.empty() ? "nothing wrong"
                                         : fmt::format("{} wrong", checked.findings.size()));
@@ -71,11 +72,13 @@ void print(const std::vector<check::Checked>& results) {
 void add_check_command(Command& app, Context& context) {
   auto options = std::make_shared<check::CheckRequest>();
   auto command = app.add_subcommand(kCheckCommand.name, kCheckCommand.help);
-  command.add_option("--kernel", options->kernels, "kernels: naive,tiled; without it all of them");
-  command.add_option("--op", options->op, "kernels of this operator only: MatMul");
-  command.add_option("--backend", options->backend, "the machine that looks into its kernels")
+  command.add_option("--kernel", options->kernels,
+                     "kernels to check, such as naive,tiled (default: all)");
+  command.add_option("--op", options->op, "check only kernels of this operator, such as MatMul");
+  command.add_option("--backend", options->backend, "backend that checks its kernels")
       .capture_default_str();
-  add_contract_option(command, options->contract, "f32, bf16, bf16-exact or int8");
+  add_contract_option(command, options->contract,
+                      "numeric contract: f32, bf16, bf16-exact or int8");
   add_run_option(command, "--threads", options->threads);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {

@@ -213,7 +213,7 @@ void finish(const Comparison& all, const PageFiles& files, bool json) {
   write_own_file(files.numbers, report.dump(1) + "\n");
   write_own_file(files.page, compare::compare_page(report));
   if (json) {
-    print_text("{}\n", report.dump(2));
+    print_json(report);
     return;
   }
   print_machines(all);
@@ -309,32 +309,35 @@ std::string command_line(const Command& command) {
 void add_compare_command(Command& app, Context& context) {
   auto options = std::make_shared<CompareOptions>();
   auto command =
-      app.add_subcommand("compare", "Train the same on several machines, and write a page");
+      app.add_subcommand("compare", "Train the same model on several backends and write a page");
   options->train.add_experiment_to(command);
   command
-      .add_option("--backends", options->backends,
-                  "machines: cpu,cuda,systolic:rtl,cpu=f32 (a contract of its own), or all")
+      .add_option(
+          "--backends", options->backends,
+          "backends to compare: cpu,cuda,systolic:rtl,cpu=f32 (with its own contract), or all")
       .capture_default_str();
-  add_contract_option(command, options->contract, "f32, bf16 or bf16-exact");
+  add_contract_option(command, options->contract, "numeric contract: f32, bf16 or bf16-exact");
   add_run_option(command, "--machine", options->machine,
                  "systolic: mmu16-45nm (default), another of triptych machine list, or a JSON file")
       .only_with("--backends", {"systolic*", "all"});
   add_run_option(command, "--threads", options->threads);
-  command.add_option("--out", options->out, "the page; its numbers go to the same name with .json")
+  command
+      .add_option("--out", options->out,
+                  "HTML page. Its numbers go to a file of the same name with .json")
       .output_file()
       .capture_default_str();
   command
       .add_option("--runs", options->runs,
-                  "keep the machines' run folders here (default: they are removed)")
+                  "folder that keeps the run folders (default: they are removed)")
       .output_folder();
   command.add_option("--figures", options->figures,
-                     "device files or published machines whose ceilings count instead of those "
-                     "that are measured now");
+                     "device files or published devices whose peak rates replace the measured "
+                     "ones");
   command.add_option("--recorded", options->recorded,
-                     "folder of sessions of gpu_session.sh (default: experiments/recorded of the "
+                     "folder with sessions of gpu_session.sh (default: experiments/recorded of the "
                      "source tree)");
   command.add_flag("--require", options->require,
-                   "fail when a machine is not here, instead of saying so");
+                   "fail if a backend is not available, instead of skipping it");
   command.add_flag("--json", context.json, "print JSON");
   command.callback(
       [options, command, &context] { compare(*options, command_line(command), context); });

@@ -1,8 +1,10 @@
-// The command `completion`: a script by which a shell completes the program's commands and options.
+// The command `completion`: a script by which a shell completes commands, options and their values.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "core/base/choice.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/value_names.h"
 
 namespace triptych {
 
@@ -28,56 +32,126 @@ inline constexpr auto kNamesOf<app::Shell> = std::to_array<std::pair<app::Shell,
 namespace app {
 namespace {
 
-/// Words that may follow a command: those of the commands below it, and its options.
-struct Words {
-  std::string path;  ///< of the command: "", "train", "bench conv"
-  std::vector<std::string> commands, options;
-  std::vector<std::string> valued;  ///< options that a value follows
+/// An option with the values that a shell offers: words, directories, or else files.
+struct OptionWords {
+  std::string name;
+  bool takes_value = false;
+  bool directories = false;
+  std::vector<std::string> values;
 };
 
-void collect(const Command& command, const std::string& path, std::vector<Words>& all) {
-  Words words = {.path = path, .commands = {}, .options = {"--help"}, .valued = {}};
+/// Words that may follow a command: those of the commands below it, values of its positional
+/// arguments, and its options.
+struct Words {
+  std::string path;  ///< of the command: "", "train", "bench conv"
+  std::vector<std::string> words;
+  std::vector<OptionWords> options;
+};
+
+std::vector<std::string> values_of(const KnownOption& option) {
+  return option.words.empty() ? values_named(option.value) : option.words;
+}
+
+/// Words of the program's own commands, which `help` takes.
+void collect(const Command& command, std::vector<Words>& all) {
+  Words words = {.path = command.path(), .words = {}, .options = {{.name = "--help"}}};
   for (const auto& option : command.options()) {
-    words.options.push_back(option.name);
-    if (option.takes_value) words.valued.push_back(option.name);
+    words.options.push_back({.name = option.name,
+                             .takes_value = option.takes_value,
+                             .directories = option.value == "DIR" || option.value == "RUN",
+                             .values = values_of(option)});
   }
   const auto below = command.subcommands();
-  for (const auto& one : below) words.commands.push_back(one.name());
+  for (const auto& one : below) words.words.push_back(one.name());
+  for (const auto& argument : command.positionals()) {
+    const auto values = values_of(argument);
+    words.words.insert(words.words.end(), values.begin(), values.end());
+  }
   all.push_back(std::move(words));
-  for (const auto& one : below)
-    collect(one, path.empty() ? one.name() : path + " " + one.name(), all);
+  for (const auto& one : below) collect(one, all);
+}
+
+/// The commands of the program follow `help`.
+std::vector<Words> words_of(const Command& app) {
+  std::vector<Words> all;
+  collect(app, all);
+  const auto help = std::ranges::find(all, "help", &Words::path);
+  if (help != all.end()) help->words = all.front().words;
+  return all;
+}
+
+/// Patterns "'train --backend'|'run --backend'" of the options by what completes their values.
+using Patterns = std::map<std::string, std::vector<std::string>>;
+
+std::string value_cases(const std::vector<Words>& all) {
+  Patterns patterns;
+  for (const auto& words : all) {
+    for (const auto& option : words.options) {
+      if (!option.takes_value) continue;
+      const auto action = option.directories ? std::string("directories=1")
+                          : option.values.empty()
+                              ? std::string("files=1")
+                              : fmt::format("values='{}'", fmt::join(option.values, " "));
+      patterns[action].push_back(fmt::format("'{} {}'", words.path, option.name));
+    }
+  }
+  std::string cases;
+  for (const auto& [action, options] : patterns)
+    cases += fmt::format("    {}) {} ;;\n", fmt::join(options, "|"), action);
+  return cases;
 }
 
 /// Also zsh's, which understands bash's completions by its bashcompinit. The command is what stands
-/// before the word as far as the program has such one. A word that is none of these is a file, and
-/// so is the value of an option.
+/// before the word as far as the program has such one. After a comma of a value another value
+/// follows. The shell offers files where the script has no words.
 std::string bash_script(const std::vector<Words>& all) {
-  std::string cases, known;
+  std::string cases;
+  std::vector<std::string> known;
   for (const auto& words : all) {
-    cases += fmt::format("    '{}') words='{} {}' valued=' {} ' ;;\n", words.path,
-                         fmt::join(words.commands, " "), fmt::join(words.options, " "),
-                         fmt::join(words.valued, " "));
-    known += fmt::format("'{}'|", words.path);
+    std::vector<std::string> options;
+    for (const auto& option : words.options) options.push_back(option.name);
+    cases += fmt::format("    '{}') words='{} {}' ;;\n", words.path, fmt::join(words.words, " "),
+                         fmt::join(options, " "));
+    known.push_back(fmt::format("'{}'", words.path));
   }
-  known.pop_back();
   return fmt::format(R"(_triptych() {{
-  local path='' longer word words='' valued='' at=$COMP_CWORD option
+  local path='' longer word words='' at=$COMP_CWORD option values='' files='' directories=''
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=''
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     longer="${{path:+$path }}$word"
     case "$longer" in {}) path=$longer ;; esac
   done
   case "$path" in
 {}  esac
-  [[ "${{COMP_WORDS[at]}}" == = ]] || at=$((at - 1))
+  [[ "${{COMP_WORDS[at]}}" == = ]] && current='' || at=$((at - 1))
   [[ "${{COMP_WORDS[at]}}" == = ]] && at=$((at - 1))
   option=${{COMP_WORDS[at]}}
+  case "$path $option" in
+{}  esac
   COMPREPLY=()
-  [[ "$valued" == *" $option "* ]] && return
-  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+  [[ -n $files ]] && return
+  if [[ -n $directories ]]; then
+    compopt -o filenames 2>/dev/null
+    COMPREPLY=($(compgen -d -- "$current"))
+    return
+  fi
+  if [[ -n $values ]]; then
+    [[ $current == *,* ]] && before=${{current%,*}},
+    COMPREPLY=($(compgen -P "$before" -W "$values" -- "${{current##*,}}"))
+    return
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
 complete -o default -F _triptych triptych
 )",
-                     known, cases);
+                     fmt::join(known, "|"), cases, value_cases(all));
+}
+
+std::string fish_value(const OptionWords& option) {
+  if (!option.takes_value) return {};
+  if (option.directories) return " -x -a \"(__fish_complete_directories)\"";
+  if (option.values.empty()) return " -r -F";
+  return fmt::format(" -r -a \"{}\"", fmt::join(option.values, " "));
 }
 
 std::string fish_script(const std::vector<Words>& all) {
@@ -85,33 +159,35 @@ std::string fish_script(const std::vector<Words>& all) {
   for (const auto& words : all) {
     const auto seen =
         words.path.empty()
-            ? "not __fish_seen_subcommand_from " + fmt::format("{}", fmt::join(words.commands, " "))
+            ? fmt::format("not __fish_seen_subcommand_from {}", fmt::join(words.words, " "))
             : "string match -qr -- '^triptych " + words.path + "( |$)' (commandline -cp)";
-    for (const auto& command : words.commands)
-      script += fmt::format("complete -c triptych -n \"{}\" -a {}\n", seen, command);
+    for (const auto& word : words.words)
+      script += fmt::format("complete -c triptych -n \"{}\" -a {}\n", seen, word);
     for (const auto& option : words.options) {
-      const bool valued = std::ranges::count(words.valued, option) > 0;
-      script += fmt::format("complete -c triptych -n \"{}\" -l {}{}\n", seen, option.substr(2),
-                            valued ? " -r" : "");
+      script += fmt::format("complete -c triptych -n \"{}\" -l {}{}\n", seen, option.name.substr(2),
+                            fish_value(option));
     }
   }
   return script;
 }
 
+std::string script_of(Shell shell, const std::vector<Words>& all) {
+  if (shell == Shell::Fish) return fish_script(all);
+  const auto script = bash_script(all);
+  return shell == Shell::Zsh ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
+}
+
 }  // namespace
 
-void add_completion_command(Command& app) {
+void add_completion_command(Command& app, Context& context) {
   auto shell = std::make_shared<Shell>(Shell::Bash);
-  auto command =
-      app.add_subcommand("completion", "Print a script by which a shell completes commands");
-  command.add_option("shell", *shell, "whose script: source <(triptych completion bash)")
-      .required();
-  command.callback([shell, app] {
-    std::vector<Words> all;
-    collect(app, "", all);
-    if (*shell == Shell::Fish) return print_text("{}", fish_script(all));
-    if (*shell == Shell::Zsh) print_text("autoload -U +X bashcompinit && bashcompinit\n");
-    print_text("{}", bash_script(all));
+  auto command = app.add_subcommand("completion", "Print a script for the completion of a shell");
+  command.add_option("shell", *shell, "shell that reads the script").required();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([shell, app, &context] {
+    const auto script = script_of(*shell, words_of(app));
+    if (!context.json) return print_text("{}", script);
+    print_document("completion", Json::array({{{"shell", name_of(*shell)}, {"script", script}}}));
   });
 }
 

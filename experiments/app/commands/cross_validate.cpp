@@ -186,7 +186,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   const auto report = document("cross-validate", page::Json::array({folds_json(folds)}));
   write_own_file(folder / kFoldsReport, report.dump(2) + '\n');
   if (context.json) {
-    print_text("{}\n", report.dump(2));
+    print_json(report);
     return;
   }
   print(folds);
@@ -197,12 +197,13 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
 
 void add_cross_validate_command(Command& app, Context& context) {
   auto options = std::make_shared<CrossValidationOptions>();
-  auto command = app.add_subcommand(
-      "cross-validate", "Train once for each part of the images, which judges that training");
+  auto command = app.add_subcommand("cross-validate",
+                                    "Train once per part of the images, and validate on that part");
   add_run_option(command, "--folds", options->folds);
   options->train.add_repeated_to(command);
-  add_run_option(command, "--out", options->train.command.out,
-                 "folder for the runs fold-1, fold-2, … and their scores; those in it go on");
+  add_run_option(
+      command, "--out", options->train.command.out,
+      "folder for the runs fold-1, fold-2, … and their scores. Existing runs are resumed");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { cross_validate(*options, context); });
 }

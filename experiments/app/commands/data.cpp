@@ -173,16 +173,17 @@ void add_data_command(Command& app, Context& context) {
   data.require_subcommand();
   auto options = std::make_shared<DataOptions>();
   auto command = data.add_subcommand(
-      "describe", "Counts, sizes, values, labels, splits, duplicates, and what to do about them");
-  command.add_option("folder", options->folder, "with images/ and masks/, or of images alone")
+      "describe", "Report sizes, values, labels, splits, duplicates and problems of a data set");
+  command.add_option("folder", options->folder, "folder with images/ and masks/, or only images")
       .required();
   command.add_option("--images", options->images, "folder of images, instead of FOLDER/images");
   command.add_option("--masks", options->masks, "folder of masks, instead of FOLDER/masks");
   add_run_option(command, "--mask-pattern", options->mask_pattern);
-  command.add_option("--list", options->list, "CSV: which images to use, and their splits");
+  command.add_option("--list", options->list, "CSV of the images to use and their splits");
   add_run_option(command, "--ignore-label", options->ignore_label,
-                 "value of masks whose pixels do not count; -1: none");
-  command.add_option("--out", options->out, "write a contact sheet: FILE.png").output_file();
+                 "mask value of pixels that do not count (-1: none)");
+  command.add_option("--out", options->out, "contact sheet of images and masks (PNG)")
+      .output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { describe(*options, context); });
 }

@@ -97,7 +97,7 @@ void print_devices() {
 }  // namespace
 
 void add_devices_command(Command& app, Context& context) {
-  auto command = app.add_subcommand("devices", "List the machines that can be used");
+  auto command = app.add_subcommand("devices", "List the available backends and devices");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([&context] {
     if (context.json) {

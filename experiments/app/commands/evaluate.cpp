@@ -177,7 +177,7 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
 
 /// Prints the report where JSON is asked for.
 bool said_as_json(const Context& context, const Json& report) {
-  if (context.json) print_text("{}\n", report.dump(2));
+  if (context.json) print_json(report);
   return context.json;
 }
 
@@ -271,40 +271,45 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
 
 void add_evaluate_command(Command& app, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
-  auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
+  auto command = app.add_subcommand("evaluate", "Score a trained model on images with masks");
   options->prediction.add_run_to(command);
   command.add_option("--data", options->images.data,
-                     "folder with images/ and masks/, else the run's validation images");
+                     "folder with images/ and masks/ (default: the validation images of the run)");
   command.add_option("--images", options->images.images,
                      "folder of images, instead of DATA/images");
   command.add_option("--masks", options->images.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--mask-pattern", options->images.mask_pattern,
-                     "names of masks, as {name}_mask.tif; without it those of the images");
+                     "names of masks, such as {name}_mask.tif (default: the names of the images)");
   command.add_option("--labels", options->images.labels,
-                     "values of these masks by class, as 0,128,255; or above-half, below-half, "
-                     "instances; without it those of the run");
-  command.add_flag("--invert", options->images.invert, "these masks mark the other of two classes")
+                     "mask value of each class, such as 0,128,255, or above-half, below-half, "
+                     "instances (default: those of the run)");
+  command
+      .add_flag("--invert", options->images.invert,
+                "use the other one of two classes as the target")
       .not_with("--labels");
-  command.add_option("--list", options->images.list,
-                     "CSV that chooses images; without it the run's own for its own folders");
+  command.add_option(
+      "--list", options->images.list,
+      "CSV of the images to use (default: the list of the run, for its own folders)");
   command
       .add_option("--input", options->images.inputs,
-                  "of a run on arrays: [NAME=]FILE.npy for each input of its network")
+                  "NPY file for each input of the network, for a run on arrays")
       .not_with("--data");
-  command.add_option("--target", options->images.target, ".npy of what is wanted of these rows")
+  command.add_option("--target", options->images.target, "NPY file with the target of each row")
       .only_with("--input");
-  command.add_option("--split", options->split, "images of this split of the list alone");
+  command.add_option("--split", options->split, "use only the images of this split of the list");
   command.add_option("--out", options->out, "folder for images.csv, confusion.csv and pictures")
       .output_folder();
-  command.add_option("--worst", options->worst, "pictures of so many images, the worst")
+  command
+      .add_option("--worst", options->worst,
+                  "number of pictures of the images with the lowest Dice")
       .check(whole_from(0, 100000))
       .only_with("--out")
       .capture_default_str();
   command
       .add_option("--regions", options->regions,
-                  "class whose regions V-Rand and V-Info score: the cells that a membrane parts")
+                  "class of the regions for V-Rand and V-Info, such as the cells between membranes")
       .check(whole_from(0, 254));
-  command.add_option("--tolerance", options->tolerance, "of boundary F1, in pixels")
+  command.add_option("--tolerance", options->tolerance, "tolerance of boundary F1 in pixels")
       .check(number_from(0, 1000))
       .capture_default_str();
   options->prediction.add_to(command);

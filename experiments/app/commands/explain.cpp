@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
@@ -116,7 +117,8 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
 void print_passes(const measure::ModelPlan& result, bool with_text) {
   print_text("passes:\n");
   for (const auto& pass : result.passes) {
-    print_text("  {}: {} -> {} nodes\n", pass.name, pass.nodes_before, pass.nodes_after);
+    print_text("  {}: {} -> {}\n", pass.name, pass.nodes_before,
+               counted(static_cast<std::int64_t>(pass.nodes_after), "node"));
     if (with_text && pass.text_before != pass.text_after) {
       print_text("--- before {0}\n{1}--- after {0}\n{2}\n", pass.name, pass.text_before,
                  pass.text_after);
@@ -158,17 +160,17 @@ void print_summary(const Plan& plan, bool has_host) {
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
     std::size_t nodes = 0;
     for (const auto& step : plan.steps) nodes += step.device == d ? 1 : 0;
-    print_text(
-        "{}: {} of {} nodes; planned memory {}: arena {} (scratch up to {}), states {}, constants "
-        "{}, "
-        "kernels {}\n",
-        device_name(plan, d, has_host), nodes, plan.steps.size(),
+    const auto memory = fmt::format(
+        "{}: {} of {}; planned memory {}: arena {} (scratch up to {}), states {}, constants {}, "
+        "kernels {}",
+        device_name(plan, d, has_host), nodes, counted(std::ssize(plan.steps), "node"),
         page::format_bytes(static_cast<double>(plan.total_bytes(d))),
         page::format_bytes(static_cast<double>(plan.arena_bytes[d])),
         page::format_bytes(static_cast<double>(plan.scratch_bytes[d])),
         page::format_bytes(static_cast<double>(plan.state_bytes[d])),
         page::format_bytes(static_cast<double>(plan.constant_bytes[d])),
         page::format_bytes(static_cast<double>(plan.kernel_bytes[d])));
+    print_text("{}", page::fitted(memory, 2));
   }
   if (plan.devices.size() > 1) {
     print_text("crossings between devices: {} per run, {}\n", crossings,
@@ -206,7 +208,7 @@ void explain(ExplainOptions options, const Context& context) {
 
 void add_explain_command(Command& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
+  auto command = app.add_subcommand("explain", "Show where each node of a model runs and why");
   options->model.add_to(command);
   options->model.add_bind_to(command);
   add_machine_options(command, options->machine);
@@ -214,8 +216,7 @@ void add_explain_command(Command& app, Context& context) {
   add_mode_options(command, options->mode, options->memory_limit);
   add_run_option(command, "--batch", options->batch);
   command.add_flag("--passes", options->passes, "print the graph before and after each pass");
-  command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")
-      .output_file();
+  command.add_option("--dot", options->dot, "Graphviz file of the final graph").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { explain(*options, context); });
 }

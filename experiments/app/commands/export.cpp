@@ -81,25 +81,25 @@ void export_run(const ExportOptions& options, const Context& context) {
 
 void add_export_command(Command& app, Context& context) {
   auto options = std::make_shared<ExportOptions>();
-  auto command = app.add_subcommand("export", "Write a trained model for other programs");
-  command.add_option("run", options->run, "the run folder of a training").required();
+  auto command = app.add_subcommand("export", "Export a trained model as ONNX or safetensors");
+  command.add_option("run", options->run, "run folder").required();
   command
       .add_option("--out", options->out,
-                  "FILE.onnx for weights and network, or FILE.safetensors for the weights")
+                  "FILE.onnx for weights and network, or FILE.safetensors for only the weights")
       .output_file()
       .required();
   command
       .add_option("--opset", options->file.opset,
-                  "ONNX's operator set; else 17, or that of the file that the network is from")
+                  "ONNX operator set (default: 17, or that of the imported file)")
       .check(whole_from(onnx::kFirstExportOpset, onnx::kLastExportOpset));
   command
       .add_option("--pixels", options->file.pixels,
-                  "what the model takes: uint8 (0 to 255), unit (0 to 1), or normalized as the "
-                  "network does")
+                  "pixels that the model takes: uint8 (0 to 255), unit (0 to 1), or normalized "
+                  "like those of the network")
       .capture_default_str();
   command.add_option("--names", options->names,
-                     "JSON file that maps names of weights of the model to names in a file of "
-                     "safetensors");
+                     "JSON file that maps names of weights of the model to names in a safetensors "
+                     "file");
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {

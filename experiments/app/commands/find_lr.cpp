@@ -114,15 +114,13 @@ void add_find_lr_command(Command& app, Context& context) {
   command.add_option("--to", options->range.high, "learning rate of the last step")
       .check(rate)
       .capture_default_str();
-  command.add_option("--trials", options->range.steps, "steps, each with a higher rate")
+  command.add_option("--trials", options->range.steps, "number of steps, each with a higher rate")
       .check(whole_from(10, 100000))
       .capture_default_str();
-  command.add_option("--out", options->out, "write all trials as CSV").output_file();
+  command.add_option("--out", options->out, "CSV file of all trials").output_file();
   options->train.model.takes_arrays = true;
   options->train.add_trial_to(command);
-  command.begin_group("Machine");
   add_machine_options(command, options->train.machine);
-  command.begin_group();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { find_lr(*options, context); });
 }

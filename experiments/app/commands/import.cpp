@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends/all_backends.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
@@ -163,7 +164,9 @@ void print_nodes(const page::Json& nodes, const std::vector<Surveyor>& surveyors
     table.add(std::move(row));
   }
   table.print();
-  if (at_load > 0) print_text("{} nodes more are known at load, or change nothing\n", at_load);
+  if (at_load > 0)
+    print_text("{} known at load, or without effect\n",
+               counted(static_cast<std::int64_t>(at_load), "more node"));
 }
 
 /// Each obstacle and refusal once, with the first node that has it.
@@ -204,18 +207,19 @@ void import(const ImportCommandOptions& options, Context& context) {
   }
   print_nodes(nodes, surveyors);
   print_reasons(nodes);
-  print_text("{} nodes of operator set {}, {} of them not supported\n", survey.nodes.size(),
-             model.opset, missing);
+  print_text("{} of operator set {}, {} of them not supported\n",
+             counted(std::ssize(survey.nodes), "node"), model.opset, missing);
 }
 
 }  // namespace
 
 void add_import_command(Command& app, Context& context) {
   auto options = std::make_shared<ImportCommandOptions>();
-  auto command = app.add_subcommand("import", "Show which nodes of an ONNX file run where");
-  command.add_option("model", options->model.file, "an ONNX file").required();
+  auto command = app.add_subcommand("import", "Show where each node of an ONNX file can run");
+  command.add_option("model", options->model.file, "ONNX file").required();
   options->model.add_to(command);
-  command.add_option("--backend", options->backends, "list of machines; else all that are there");
+  command.add_option("--backend", options->backends,
+                     "backends to show (default: all available ones)");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { import(*options, context); });
 }

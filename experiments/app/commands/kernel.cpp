@@ -357,11 +357,12 @@ void run_confined(const KernelCommand& options, Context& context) {
 }
 
 void add_compiler_options(Command command, KernelCommand& options) {
-  command.add_option("file", options.file, "a source, my.cu").required();
-  command.add_option("--define", options.defines, "TILE=32, as nvcc's -D").repeated();
-  command.add_option("--include", options.includes, "a folder of headers, as nvcc's -I").repeated();
+  command.add_option("file", options.file, "CUDA source, such as my.cu").required();
+  command.add_option("--define", options.defines, "define a macro, like -D of nvcc").repeated();
+  command.add_option("--include", options.includes, "folder of headers, like -I of nvcc")
+      .repeated();
   command.add_flag("--no-contraction", options.no_contraction,
-                   "round a * b + c twice, as nvcc -fmad=false does");
+                   "round a * b + c twice, like nvcc -fmad=false");
 }
 
 /// Up to three sizes with commas between them.
@@ -389,10 +390,12 @@ void add_sizes(Command command, const std::string& name, std::vector<std::int64_
 
 Command add_build(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
-  auto command = kernel.add_subcommand("build", "Compile CUDA C++ for the emulator; list kernels");
+  auto command =
+      kernel.add_subcommand("build", "Compile CUDA C++ for the emulator and list its kernels");
   add_compiler_options(command, *options);
-  command.add_option("--kernel", options->run.kernel, "an instance of a template: tiled<16>");
-  command.add_option("--out", options->library, "keep the library, for run: my.so").output_file();
+  command.add_option("--kernel", options->run.kernel, "instance of a template, such as tiled<16>");
+  command.add_option("--out", options->library, "library for kernel run, such as my.so")
+      .output_file();
   command.callback([options, &context] { build(*options, context.json); });
   return command;
 }
@@ -400,44 +403,52 @@ Command add_build(Command& kernel, Context& context) {
 Command add_run(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
   auto& request = options->run;
-  auto command = kernel.add_subcommand("run", "Run a kernel on arrays, counted and checked");
+  auto command =
+      kernel.add_subcommand("run", "Run a kernel on arrays and count and check its accesses");
   add_compiler_options(command, *options);
-  command.add_option("arguments", request.arguments,
-                     "for each parameter a.npy, a new array f32:64x64 or f32:64x64=0, null, or a "
-                     "number");
-  command.add_option("--kernel", request.kernel, "which, where the file has several; tiled<16>");
-  add_sizes(command, "--grid", request.grid, "blocks: 4,4");
-  add_sizes(command, "--block", request.block, "threads of a block: 16,16");
-  command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__")
+  command.add_option(
+      "arguments", request.arguments,
+      "argument of each parameter: a.npy, a new array f32:64x64 or f32:64x64=0, null, "
+      "or a number");
+  command.add_option("--kernel", request.kernel,
+                     "kernel of a file with several, such as tiled<16>");
+  add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");
+  add_sizes(command, "--block", request.block, "threads per block, such as 16,16");
+  command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__ memory")
       .check(whole_from(0, 227 * 1024))
       .capture_default_str();
   command
       .add_option("--constant", request.constants,
-                  "a __constant__ or __device__ variable: mask=mask.npy")
+                  "value of a __constant__ or __device__ variable, such as mask=mask.npy")
       .repeated();
-  command.add_option("--out", options->outputs, "keep what was written: c.npy, or 4=c.npy")
+  command
+      .add_option("--out", options->outputs, "file for an output: c.npy, or 4=c.npy for argument 4")
       .repeated()
       .output_file();
-  command.add_option("--expect", options->expected, "compare what was written: ref.npy, 4=ref.npy")
+  command
+      .add_option("--expect", options->expected,
+                  "file to compare an output with: ref.npy, or 4=ref.npy for argument 4")
       .repeated();
-  command.add_option("--tolerance", options->tolerance, "of --expect, times max(1, |expected|)")
+  command
+      .add_option("--tolerance", options->tolerance,
+                  "largest difference from --expect, times max(1, |expected|)")
       .check(number_from(0, 1e6))
       .capture_default_str()
       .only_with("--expect");
-  add_run_option(command, "--seed", request.seed, "of arrays filled with =random");
-  command.add_option("--threads", request.threads, "CPU threads; with 1 each run is the same")
+  add_run_option(command, "--seed", request.seed, "seed of arrays filled with =random");
+  command.add_option("--threads", request.threads, "CPU threads. With 1 every run is the same")
       .check(whole_from(1, training::most_of("--threads")))
       .capture_default_str();
   command
       .add_option("--max-steps", request.most_steps,
-                  "accesses and branches of a thread, after which it counts as endless")
+                  "accesses and branches after which a thread counts as endless")
       .check(whole_from(1, std::int64_t{1} << 40))
       .capture_default_str();
   command.add_flag("--skip-ended", request.skip_ended,
-                   "barriers wait only for threads that have not ended, with a warning");
-  command.add_flag("--brief", options->brief, "no table by line of the source");
+                   "let barriers ignore threads that have ended, with a warning");
+  command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
-                     "compile and run it where it reaches nothing but its arrays");
+                     "compile and run it without access to anything except its arrays");
   command.callback([options, &context] {
     options->confine == Confinement::None ? run(*options, context)
                                           : run_confined(*options, context);

@@ -249,7 +249,10 @@ void add_labs_option(Command& command, LabOptions& options) {
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
                  const std::string& name, const std::string& help) {
   auto command = lab.add_subcommand(name, help);
-  command.add_option("number", options->number, "of the lab").required();
+  const auto last = std::ssize(labs::labs()) - 1;
+  command.add_option("number", options->number, "number of the lab")
+      .required()
+      .check(whole_from(0, last));
   add_labs_option(command, *options);
   command.add_flag("--json", context.json, "print JSON");
   return command;
@@ -266,7 +269,7 @@ void add_lab_command(Command& app, Context& context) {
   auto options = std::make_shared<LabOptions>();
   auto command = app.add_subcommand(kLabCommand.name, kLabCommand.help);
   command.require_subcommand();
-  auto listing = command.add_subcommand("list", "All labs");
+  auto listing = command.add_subcommand("list", "List all labs");
   listing.add_flag("--json", context.json, "print JSON");
   add_labs_option(listing, *options);
   listing.callback([options, &context] {
@@ -276,7 +279,8 @@ void add_lab_command(Command& app, Context& context) {
   auto starting =
       add_part(command, context, options, "start", "Copy a lab's handout to a new folder");
   starting.add_option("--out", options->folder, "new or empty folder (default: lab-NUMBER-NAME)");
-  starting.add_flag("--notebook", options->notebook, "as a notebook for Jupyter, too: lab.ipynb");
+  starting.add_flag("--notebook", options->notebook,
+                    "also write the lab as a Jupyter notebook, lab.ipynb");
   starting.callback([options, &context] {
     options->choose_labs();
     start_lab(*options, context.json);
@@ -289,20 +293,22 @@ void add_lab_command(Command& app, Context& context) {
     commit_predictions(*options, context.json);
   });
   auto checking =
-      add_part(command, context, options, "check", "Grade a folder, and say what is not right");
+      add_part(command, context, options, "check", "Grade a folder and explain what is wrong");
   add_folder(checking, *options);
   checking
       .add_text(
           "--seed", [options](const std::string& text) { options->seed = read_seed(text); },
           [options] { return std::to_string(options->seed); },
-          "of the cases that are hidden; - reads it from standard input")
+          "seed of the hidden cases. - reads it from standard input")
+      .value("N")
       .capture_default_str();
-  add_confine_option(checking, options->confine, "required: refuse to grade without all layers");
+  add_confine_option(checking, options->confine,
+                     "level of confinement. required: refuse to grade without all layers");
   checking.add_flag("--without-predictions", options->without_predictions,
-                    "although none are committed; they can give no points after that");
+                    "grade without committed predictions, which give no points afterwards");
   checking
       .add_option("--results", options->results,
-                  "write the points as autograders read them (Gradescope's results.json)")
+                  "file of the points for autograders (results.json of Gradescope)")
       .output_file();
   checking.callback([options, &context] {
     options->choose_labs();

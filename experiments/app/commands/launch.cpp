@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
@@ -100,9 +101,11 @@ Continuation ElasticRun::go_on(int ranks, int left) {
   }
   std::string why_not;
   const int next = shareable(saved, left, why_not);
-  if (next == 0) throw InvalidArgument(fmt::format("{} ranks are left, and {}", left, why_not));
+  if (next == 0)
+    throw InvalidArgument(fmt::format("{} left, and {}", counted(left, "rank"), why_not));
   went_on_from_ = step;
-  return {next, fmt::format("goes on with {} of {} ranks from step {}", next, ranks, step)};
+  return {next,
+          fmt::format("goes on with {} of {} from step {}", next, counted(ranks, "rank"), step)};
 }
 
 int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string& why_not) const {
@@ -153,18 +156,21 @@ int launch_elastic(parallel::Launch request) {
 void add_launch_command(Command& app, Context& context) {
   auto request = std::make_shared<parallel::Launch>();
   auto elastic = std::make_shared<bool>(false);
-  auto command = app.add_subcommand("launch", "Run a command on several processes");
-  command.add_option("-n,--ranks", request->ranks, "processes")
+  auto command = app.add_subcommand("launch", "Run a command as several processes");
+  command.add_option("-n,--ranks", request->ranks, "number of processes")
       .required()
       .check(allowed_for("--ranks"));
   command.add_flag("--elastic", *elastic,
-                   "train: when a rank dies or stalls, go on from the last checkpoint with those "
-                   "that are left");
-  command.add_option("command", request->arguments, "train and its options").required();
+                   "train: if a rank dies or stalls, continue from the last checkpoint with the "
+                   "others");
+  command.add_flag("--json", context.json, "print JSON: pass --json on to the command");
+  command.add_option("command", request->arguments, "command with its options, such as train")
+      .required();
   command.take_rest();
   command.callback([request, elastic, command, &context] {
     auto rest = command.remaining();
     request->arguments.insert(request->arguments.end(), rest.begin(), rest.end());
+    if (context.json) request->arguments.emplace_back("--json");
     context.exit_code = *elastic ? launch_elastic(*request) : launch_once(*request);
   });
 }

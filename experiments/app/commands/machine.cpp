@@ -300,33 +300,38 @@ void add_machine_command(Command& app, Context& context) {
   auto options = std::make_shared<MachineCommand>();
   auto command = app.add_subcommand("machine", "List, show and build systolic machines");
   command.require_subcommand();
-  auto listing = command.add_subcommand("list", "The shipped machines, and those of files");
-  listing.add_option("files", options->files, "JSON files of further machines");
+  auto listing = command.add_subcommand("list", "List the shipped machines and those of files");
+  listing.add_option("files", options->files, "JSON files of more machines");
   listing.callback(
       [options, &context] { with_array_errors([&] { list(*options, context.json); }); });
-  auto showing = command.add_subcommand("show", "The whole JSON file of a machine, explained");
-  showing.add_option("machine", options->machine, "a shipped machine's name or a JSON file")
+  auto showing =
+      command.add_subcommand("show", "Show the complete JSON file of a machine with explanations");
+  showing.add_option("machine", options->machine, "name of a shipped machine, or a JSON file")
       .required();
   showing.callback(
       [options, &context] { with_array_errors([&] { show(*options, context.json); }); });
-  auto building = command.add_subcommand("build", "Verilate a machine, for --simulate rtl");
-  building.add_option("machine", options->machine, "a JSON file or a shipped machine's name")
+  auto building =
+      command.add_subcommand("build", "Compile the RTL of a machine for --simulate rtl");
+  building.add_option("machine", options->machine, "name of a shipped machine, or a JSON file")
       .required();
   building
-      .add_option("--array", options->array,
-                  "fast (one block), or grid (a module per cell: for waves, slow)")
+      .add_option(
+          "--array", options->array,
+          "form of the array: fast (one block) or grid (slow, a module per cell for waveforms)")
       .check(one_of({"fast", "grid"}));
   building.add_option("--rtl", options->rtl,
-                      "a folder of modules that take the place of ours, file by file");
-  building.add_flag("--quick", options->quick, "built sooner (-O1), simulated slower");
-  building.add_flag("--force", options->force, "build it even when it is there");
-  add_confine_option(building, options->confine, "build where it reaches nothing but the modules")
+                      "folder of modules that replace the shipped ones file by file");
+  building.add_flag("--quick", options->quick, "compile faster (-O1) and simulate slower");
+  building.add_flag("--force", options->force, "build it even if it exists");
+  add_confine_option(building, options->confine,
+                     "build it without access to anything except the modules")
       .only_with("--rtl");
   building.callback(
       [options, &context] { with_array_errors([&] { build(*options, context.json); }); });
-  auto writing = command.add_subcommand("rtl", "Copies of the RTL's modules, to change");
+  auto writing = command.add_subcommand("rtl", "Copy modules of the RTL for your own changes");
   writing.add_option("--out", options->rtl, "folder for the copies").output_folder().required();
-  writing.add_option("modules", options->modules, "names: mmu_pe mmu_array_grid").required();
+  writing.add_option("modules", options->modules, "names of modules, such as mmu_pe mmu_array_grid")
+      .required();
   writing.callback(
       [options, &context] { with_array_errors([&] { write_modules(*options, context.json); }); });
   for (auto each : {listing, showing, building, writing}) {

@@ -209,7 +209,7 @@ using Action = void (*)(const MmuOptions&, Context&);
 Command add_action(Command& mmu, Context& context, const std::string& name, const std::string& help,
                    std::shared_ptr<MmuOptions> options, Action action) {
   auto command = mmu.add_subcommand(name, help);
-  command.add_option("program", options->program, "the file").required();
+  command.add_option("program", options->program, "file of the program").required();
   command.add_flag("--json", context.json, "print JSON");
   command.callback(
       [options, &context, action] { with_array_errors([&] { action(*options, context); }); });
@@ -220,45 +220,46 @@ Command add_action(Command& mmu, Context& context, const std::string& name, cons
 
 void add_mmu_command(Command& app, Context& context) {
   auto options = std::make_shared<MmuOptions>();
-  auto command = app.add_subcommand("mmu", "Programs of the systolic array: assemble, run");
+  auto command = app.add_subcommand("mmu", "Assemble and run programs of the systolic array");
   command.require_subcommand();
   for (const auto& [name, help, action] :
-       {std::tuple{"asm", "A program's text to 256 bits per instruction", &assemble},
-        std::tuple{"disasm", "The reverse", &disassemble}}) {
+       {std::tuple{"asm", "Translate the text of a program into 256 bits per instruction",
+                   &assemble},
+        std::tuple{"disasm", "Translate instructions back into text", &disassemble}}) {
     add_action(command, context, name, help, options, action)
-        .add_option("--out", options->out, "write it there instead of to standard output")
+        .add_option("--out", options->out, "file instead of standard output")
         .output_file();
   }
-  auto running = add_action(command, context, "run",
-                            "Run a program's text on arrays, cycle by cycle", options, &run);
-  running.add_option("--machine", options->machine, "a machine of triptych machine list, or a file")
+  auto running =
+      add_action(command, context, "run", "Run a program on arrays cycle by cycle", options, &run);
+  running.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
       .capture_default_str();
-  running.add_option("--simulate", options->simulate, "by the twin, the RTL, or both and compare")
+  running
+      .add_option("--simulate", options->simulate,
+                  "simulate by the C++ model, the RTL, or both with a comparison")
       .capture_default_str();
   running.add_option("--dram", options->inputs,
-                     "a .npy file for the program's input, or NAME=FILE for one of several");
+                     "NPY file for the input of the program, or NAME=FILE for one of several");
   running
       .add_option("--out", options->outputs,
-                  "write the program's output as .npy, or NAME=FILE one of several")
+                  "NPY file for the output of the program, or NAME=FILE for one of several")
       .output_file();
   running
-      .add_option("--plusarg", options->plusargs,
-                  "NAME=VALUE for $value$plusargs of your own modules; may be repeated")
+      .add_option("--plusarg", options->plusargs, "value for $value$plusargs of your own modules")
       .only_with("--simulate", {"rtl", "both"});
   running
       .add_option("--max-cycles", options->max_cycles,
-                  "watchdog of the RTL; without it a multiple of what the twin takes")
+                  "watchdog of the RTL (default: a multiple of the cycles of the C++ model)")
       .check(whole_from(1, std::int64_t{1} << 40))
       .only_with("--simulate", {"rtl", "both"});
   running
       .add_option("--per-pe", options->per_pe,
-                  "write activation, weight and sums of every PE by cycle (.json)")
+                  "JSON file with activation, weight and sums of every PE by cycle")
       .output_file()
       .not_with("--simulate", {"rtl", "both"});
   running
-      .add_option(
-          "--waves", options->waves,
-          "write waveforms of the RTL (.fst, or .vcd beside it), and GTKWave's save file (.gtkw)")
+      .add_option("--waves", options->waves,
+                  "waveforms of the RTL (.fst or .vcd), with a save file for GTKWave (.gtkw)")
       .output_file()
       .only_with("--simulate", {"rtl", "both"});
   add_mmu_test(command, context);

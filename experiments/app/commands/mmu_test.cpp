@@ -74,22 +74,23 @@ void run_tests(const TestOptions& options, Context& context) {
 
 Command add_mmu_test(Command& mmu, Context& context) {
   auto options = std::make_shared<TestOptions>();
-  auto command = mmu.add_subcommand(
-      "test", "Run programs that hold their numbers and what is expected of them");
-  command.add_option("programs", options->programs, "the files").required();
+  auto command =
+      mmu.add_subcommand("test", "Run programs that contain their inputs and expected outputs");
+  command.add_option("programs", options->programs, "files of programs").required();
   command.add_flag("--json", context.json, "print JSON");
-  command.add_option("--machine", options->machine, "a machine of triptych machine list, or a file")
-      .capture_default_str();
-  command.add_option("--simulate", options->simulate, "by the twin, the RTL, or both and compare")
+  command.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
       .capture_default_str();
   command
-      .add_option(
-          "--variant", options->variants,
-          "NAME=VALUE for $value$plusargs of your own modules; the tests run once with each")
+      .add_option("--simulate", options->simulate,
+                  "simulate by the C++ model, the RTL, or both with a comparison")
+      .capture_default_str();
+  command
+      .add_option("--variant", options->variants,
+                  "value for $value$plusargs of your own modules. The tests run once with each")
       .only_with("--simulate", {"rtl", "both"});
   command
       .add_option("--max-cycles", options->max_cycles,
-                  "watchdog of the RTL; without it a multiple of what the twin takes")
+                  "watchdog of the RTL (default: a multiple of the cycles of the C++ model)")
       .check(whole_from(1, std::int64_t{1} << 40))
       .only_with("--simulate", {"rtl", "both"});
   command.callback(

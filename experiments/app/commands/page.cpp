@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/nearest_name.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/parts.h"
 #include "experiments/app/run_page.h"
@@ -21,7 +23,15 @@ struct PageOptions {
   std::string run, evaluation, out;
 };
 
-void write_page(const PageOptions& options) {
+/// A page of another command whose name was mistyped is no folder of a run.
+void require_folder(const std::string& run, const std::vector<Command>& pages) {
+  if (std::filesystem::exists(run)) return;
+  std::vector<std::string> names;
+  for (const auto& page : pages) names.push_back(page.name());
+  throw InvalidArgument(fmt::format("there is no folder \"{}\"{}", run, suggestion(run, names)));
+}
+
+std::filesystem::path write_page(const PageOptions& options) {
   const std::filesystem::path folder = options.run;
   auto report = load_document(folder / training::kReportFile, "train");
   if (!options.evaluation.empty()) report = with_evaluation(std::move(report), options.evaluation);
@@ -29,28 +39,32 @@ void write_page(const PageOptions& options) {
       options.out.empty() ? folder / training::kPageFile : std::filesystem::path(options.out);
   require_writable(out);
   write_own_file(out, run_page(report, run_pictures(folder, report)));
-  print_text("page: {}\n", out.string());
+  return out;
 }
 
 }  // namespace
 
-void add_page_command(Command& app) {
+void add_page_command(Command& app, Context& context) {
   auto options = std::make_shared<PageOptions>();
   auto command = app.add_subcommand(
-      "page", "Write a training run, a machine at work, or collectives, as one HTML page");
-  command.add_option("run", options->run, "folder of a training run");
+      "page", "Write an HTML page of a training run, the array, the GPU or collectives");
+  command.add_option("run", options->run, "run folder");
   command.add_option("--evaluation", options->evaluation,
-                     "folder that `triptych evaluate --out` wrote: its scores and worst images");
-  command.add_option("--out", options->out, "the page")
+                     "folder of triptych evaluate --out: adds its scores and worst images");
+  command.add_option("--out", options->out, "HTML page")
       .output_file()
       .default_text("report.html of the run's folder");
-  const auto pages = add_web_pages(command);
-  command.callback([options, pages] {
+  const auto pages = add_web_pages(command, context);
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, pages, &context] {
     if (std::ranges::any_of(pages, &Command::parsed)) return;
     if (options->run.empty()) {
       throw InvalidArgument("name the folder of a training run, or array, collectives, or gpu");
     }
-    write_page(*options);
+    require_folder(options->run, pages);
+    const auto page = write_page(*options).string();
+    if (context.json) return print_document("page", Json::array({{{"file", page}}}));
+    print_text("page: {}\n", page);
   });
 }
 

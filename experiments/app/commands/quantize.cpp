@@ -133,20 +133,21 @@ void quantize(const QuantizeOptions& options, const Context& context) {
 
 void add_quantize_command(Command& app, Context& context) {
   auto options = std::make_shared<QuantizeOptions>();
-  auto command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
-  command.add_option("run", options->weights, "folder of a trained run").required();
-  command.add_option("--out", options->out, "the run folder for the int8 weights")
+  auto command = app.add_subcommand("quantize", "Convert the weights of a trained model to int8");
+  command.add_option("run", options->weights, "run folder").required();
+  command.add_option("--out", options->out, "new run folder for the int8 weights")
       .output_folder()
       .required();
-  command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
+  command.add_option("--data", options->data,
+                     "folder with images/ and masks/ (default: the images of the run)");
   command.add_option("--list", options->list,
-                     "CSV that chooses images; without it the run's own for its own folder");
-  command.add_option("--images", options->images, "training images to calibrate on")
+                     "CSV of the images to use (default: the list of the run, for its own folder)");
+  command.add_option("--images", options->images, "number of training images for calibration")
       .check(whole_from(1, 1000000))
       .capture_default_str();
   command
       .add_option("--percentile", options->percentile,
-                  "of the magnitudes of a value that int8 shall hold; 100: all")
+                  "percentage of magnitudes that int8 represents (100: all). The rest saturates")
       .check(number_from(50.0, 100.0))
       .capture_default_str();
   add_run_option(command, "--threads", options->threads);

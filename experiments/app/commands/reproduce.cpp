@@ -91,11 +91,14 @@ void run(const ReproduceOptions& options, const Context& context) {
 void add_reproduce_command(Command& app, Context& context) {
   auto options = std::make_shared<ReproduceOptions>();
   auto command = app.add_subcommand(kReproduceCommand.name, kReproduceCommand.help);
-  command.add_option("--claims", options->claims, "only these: bandwidth,ring");
-  command.add_option("--out", options->out, "the page; its numbers stand beside it as .json")
+  command.add_option("--claims", options->claims,
+                     "claims to test, such as bandwidth,ring (default: all)");
+  command
+      .add_option("--out", options->out,
+                  "HTML page. Its numbers go to a file of the same name with .json")
       .output_file()
       .capture_default_str();
-  command.add_flag("--quick", options->quick, "smaller problems");
+  command.add_flag("--quick", options->quick, "use smaller problems");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { run(*options, context); });
 }

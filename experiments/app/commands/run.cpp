@@ -197,7 +197,10 @@ class Runner {
     try {
       return make();
     } catch (const Error& error) {
-      say_note(fmt::format("left out \"{}\": {}", job.name(), with_dashes(error.what())));
+      auto why = with_dashes(error.what());
+      const auto file = fmt::format("\"{}\": ", job.input.string());
+      if (why.starts_with(file)) why.erase(0, file.size());
+      say_note(fmt::format("left out \"{}\": {}", job.name(), why));
       return std::nullopt;
     }
   }
@@ -350,32 +353,39 @@ void run_trained(RunOptions& options, const Command& command, Context& context) 
 }
 
 void add_output_options(Command& command, RunOptions& options) {
-  command.add_option("--save", options.save, "list of mask, probabilities, instances, overlay")
-      .check(read_by([](const std::string& text) { kinds_in(text); }, "LIST"))
+  command
+      .add_option("--save", options.save,
+                  "files per image: a list of mask, probabilities, instances, overlay")
+      .check(read_by([](const std::string& text) { kinds_in(text); }, ""))
       .capture_default_str();
-  command.add_option("--format", options.files.format, "kind of pictures; else as --out is named")
+  command
+      .add_option("--format", options.files.format,
+                  "format of the pictures (default: that of the name --out, or png)")
       .capture_default_str();
-  command.add_option("--values", options.files.values, "what a class is in a mask")
+  command
+      .add_option(
+          "--values", options.files.values,
+          "value of a class in a mask: evenly spaced levels, class numbers, or training labels")
       .only_with("--save", {"mask"})
       .capture_default_str();
   command.add_flag("--stack", options.stack, "write all sections of a stack to one TIFF")
       .only_with("--format", {"tiff"});
   command
       .add_option("--stream-above", options.stream_above,
-                  "pixels above which a TIFF goes through in bands, into TIFF files")
+                  "process TIFFs with more pixels than this in strips")
       .check(whole_from(1, std::int64_t{1} << 32))
       .only_with("--format", {"tiff"})
       .not_with("--tta", {"flips"})
       .not_with("--stack")
       .capture_default_str();
-  command.add_option("--objects", options.files.objects, "how instances are told apart")
+  command.add_option("--objects", options.files.objects, "method that separates instances")
       .only_with("--save", {"instances"})
       .capture_default_str();
   command
       .add_option("--instances-of", options.instances_of,
-                  "classes with objects, numbers or names; without: all but 0")
+                  "classes with objects, by number or name (default: all except 0)")
       .only_with("--save", {"instances"});
-  command.add_option("--seed-probability", options.seed, "from which a watershed's seeds begin")
+  command.add_option("--seed-probability", options.seed, "smallest probability of a watershed seed")
       .check(number_from(0, 1))
       .only_with("--objects", {"watershed"})
       .capture_default_str();
@@ -388,15 +398,16 @@ void add_run_command(Command& app, Context& context) {
   auto command =
       app.add_subcommand("run", "Apply a trained model to images, or an ONNX file to arrays");
   command
-      .add_option("model", options->prediction.weights, "folder of a trained run, or an ONNX file")
+      .add_option("model", options->prediction.weights, "run folder of a training, or an ONNX file")
       .required();
-  command.add_option(
-      "--input", options->inputs,
-      "PNG, TIFF and JPEG files, and folders of them; of an ONNX file [NAME=]FILE.npy");
+  command
+      .add_option("--input", options->inputs,
+                  "PNG, TIFF or JPEG file, or a folder of them. For an ONNX file [NAME=]FILE.npy")
+      .value("PATH");
   command
       .add_option("--out", options->out,
-                  "folder for the masks, or for output_0.npy, output_1.npy, ... of an ONNX file; "
-                  "for one image also FILE.png or FILE.tif")
+                  "folder for the masks, or for output_0.npy, output_1.npy, ... of an ONNX file. "
+                  "For one image also FILE.png or FILE.tif")
       .output_folder()
       .required();
   add_output_options(command, *options);

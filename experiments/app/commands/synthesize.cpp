@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/folder_lock.h"
 #include "core/io/own_files.h"
@@ -56,8 +57,9 @@ void synthesize(const SynthesizeOptions& options, const Context& context) {
                                                      {"size", options.size},
                                                      {"seed", options.seed}}}));
   } else {
-    print_text("{} images and masks written to {}; train on them with --data {} --invert\n",
-               options.images, options.out, options.out);
+    print_text("{} and {} written to {}; train on them with --data {} --invert\n",
+               counted(options.images, "image"), counted(options.images, "mask"), options.out,
+               options.out);
   }
 }
 
@@ -65,18 +67,17 @@ void synthesize(const SynthesizeOptions& options, const Context& context) {
 
 void add_synthesize_command(Command& app, Context& context) {
   auto options = std::make_shared<SynthesizeOptions>();
-  auto command =
-      app.add_subcommand("synthesize", "Write generated membrane images with their masks");
+  auto command = app.add_subcommand("synthesize", "Generate membrane images with their masks");
   command.add_option("--out", options->out, "folder for images/ and masks/")
       .output_folder()
       .required();
-  command.add_option("--images", options->images, "how many")
+  command.add_option("--images", options->images, "number of images")
       .check(whole_from(1, 100000))
       .capture_default_str();
-  command.add_option("--size", options->size, "height and width")
+  command.add_option("--size", options->size, "height and width in pixels")
       .check(whole_from(16, 8192))
       .capture_default_str();
-  add_run_option(command, "--seed", options->seed, "of the images");
+  add_run_option(command, "--seed", options->seed, "seed of the images");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { synthesize(*options, context); });
 }

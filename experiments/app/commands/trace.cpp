@@ -370,8 +370,8 @@ void add_array_options(Command& command, training::ExecutionConfig& machine) {
 /// Options of what is written. `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
-  add_run_option(command, "--batch", options.batch, "images, or products, per step");
-  command.add_option("--out", options.out, "write a timeline that Perfetto shows").output_file();
+  add_run_option(command, "--batch", options.batch, "images or products per step");
+  command.add_option("--out", options.out, "timeline for Perfetto (JSON)").output_file();
   const auto of_array = [only_array](Option option) {
     option.only_with("--backend", {"systolic"});
     if (!only_array) option.not_with("--ranks");
@@ -379,22 +379,22 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   };
   of_array(command
                .add_option("--program", options.program,
-                           "write the array's programs with the cycles of each instruction")
+                           "programs of the array with the cycles of each instruction")
                .output_file());
   of_array(
       command
           .add_option("--waves", options.waves,
-                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+                      "waveforms of the RTL (.fst or .vcd), with a save file for GTKWave (.gtkw)")
           .output_file())
       .only_with("--simulate", {"rtl", "both"});
   of_array(command
                .add_option("--per-pe", options.per_pe,
-                           "write activation, weight and sums of every PE by cycle (.json)")
+                           "JSON file with activation, weight and sums of every PE by cycle")
                .output_file())
       .not_with("--simulate", {"rtl", "both"});
-  of_array(command.add_option("--node", options.node, "only this node of the array"));
-  of_array(
-      command.add_option("--cycles", options.cycles, "window of --waves and --per-pe, as 100..250"))
+  of_array(command.add_option("--node", options.node, "record only this node of the array"));
+  of_array(command.add_option("--cycles", options.cycles,
+                              "window of --waves and --per-pe, such as 100..250"))
       .only_with_any({"--waves", "--per-pe"});
   command.add_flag("--json", context.json, "print JSON");
 }
@@ -411,11 +411,11 @@ std::shared_ptr<TraceOptions> operator_options() {
 
 Command add_product_trace(Command& trace, Context& context) {
   auto options = operator_options();
-  auto command = trace.add_subcommand("matmul", "One matrix product, m x k times k x n");
+  auto command = trace.add_subcommand("matmul", "Record one matrix product, m x k times k x n");
   for (const auto& [name, side] :
        {std::pair{"--m", &options->product.m}, std::pair{"--k", &options->product.k},
         std::pair{"--n", &options->product.n}})
-    command.add_option(name, *side, "a side of the product")
+    command.add_option(name, *side, "side of the product")
         .check(whole_from(1, kMaxSide))
         .capture_default_str();
   add_array_options(command, options->machine);
@@ -426,8 +426,10 @@ Command add_product_trace(Command& trace, Context& context) {
 
 Command add_conv_trace(Command& trace, Context& context) {
   auto options = operator_options();
-  auto command = trace.add_subcommand("conv", "One convolution, 'same' padding");
-  command.add_option("--shape", options->conv.shape, "in,out,height,width")
+  auto command = trace.add_subcommand("conv", "Record one convolution with 'same' padding");
+  command
+      .add_option("--shape", options->conv.shape,
+                  "input channels, output channels, height and width")
       .list_of(4)
       .check(whole_from(1, kMaxSide))
       .capture_default_str();
@@ -436,7 +438,7 @@ Command add_conv_trace(Command& trace, Context& context) {
       .capture_default_str();
   command
       .add_option("--pass", options->conv.pass,
-                  "the convolution, or its gradient of data or weights")
+                  "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
@@ -449,7 +451,7 @@ Command add_conv_trace(Command& trace, Context& context) {
 void add_trace_command(Command& app, Context& context) {
   auto options = std::make_shared<TraceOptions>();
   auto command = app.add_subcommand(
-      "trace", "Write down one run of a model, a product or a convolution, cycle by cycle");
+      "trace", "Record one run of a model, a product or a convolution cycle by cycle");
   options->model.add_to(command);
   options->model.add_bind_to(command);
   add_array_options(command, options->machine);

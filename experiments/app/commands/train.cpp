@@ -67,6 +67,7 @@ struct Report {
   std::vector<std::string> heads;  ///< of the rows' scores
   std::vector<std::vector<std::string>> rows;
   bool interrupted = false;
+  bool unchanged = false;  ///< nothing was left to do
 };
 
 void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<EpochReport>& epochs,
@@ -102,11 +103,12 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   if (config.ranks == 1) return print_one_rank(config);
   const auto memory = static_cast<double>(trainer.plan().total_bytes(0)) / 1048576;
   if (trainer.asynchronous()) {
-    say(fmt::format(
-        "a server and {} workers of {} threads, {} over {}: each worker sends and gets "
-        "{:.2f} MiB per step; {:.0f} MiB of memory planned on the server",
-        config.ranks - 1, machine.threads(), to_string(config.strategy), name_of(config.transport),
-        static_cast<double>(trainer.bytes_per_step()) / 1048576, memory));
+    say(
+        fmt::format("a server and {} of {}, {} over {}: each worker sends and gets "
+                    "{:.2f} MiB per step; {:.0f} MiB of memory planned on the server",
+                    counted(config.ranks - 1, "worker"), counted(machine.threads(), "thread"),
+                    to_string(config.strategy), name_of(config.transport),
+                    static_cast<double>(trainer.bytes_per_step()) / 1048576, memory));
     return;
   }
   const auto cost =
@@ -115,15 +117,15 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   if (const int steps = trainer.steps_to_average(); steps > 0) {
     const auto bytes = static_cast<double>(trainer.average_bytes()) / 1048576;
     average = fmt::format(
-        ", and {:.2f} MiB for an average of the states every {} steps, {:.2f} "
+        ", and {:.2f} MiB for an average of the states every {}, {:.2f} "
         "per step",
-        bytes, steps, bytes / steps);
+        bytes, counted(steps, "step"), bytes / steps);
   }
   say(fmt::format(
-      "{} ranks of {} threads, {} over {}, added {}: {} {} and {:.2f} MiB sent per rank and "
+      "{} ranks of {}, {} over {}, added {}: {} and {:.2f} MiB sent per rank and "
       "step{}; {:.0f} MiB of memory planned per rank",
-      config.ranks, machine.threads(), to_string(config.strategy), name_of(config.transport),
-      name_of(config.order), cost.collectives, cost.collectives == 1 ? "collective" : "collectives",
+      config.ranks, counted(machine.threads(), "thread"), to_string(config.strategy),
+      name_of(config.transport), name_of(config.order), counted(cost.collectives, "collective"),
       static_cast<double>(cost.bytes_sent) / 1048576, average, memory));
   if (!trainer.without_rule().empty()) {
     say(fmt::format("on every rank whole, having no rule to share them: {}",
@@ -157,9 +159,9 @@ void print_communication(const DeviceSet& machine, const training::Trainer& trai
     const auto& staleness = trainer.staleness();
     const auto count = static_cast<double>(std::max<std::int64_t>(1, staleness.contributions));
     say(fmt::format(
-        "{} contributions; between a worker's reading and its own came {:.2f} others on "
-        "average, {} at most",
-        staleness.contributions, staleness.sum / count, staleness.most));
+        "{}; between a worker's read and its own update came {:.2f} others on average, {} at "
+        "most",
+        counted(staleness.contributions, "contribution"), staleness.sum / count, staleness.most));
     return;
   }
   const auto time = trainer.communication_time(), exposed = trainer.exposed_time();
@@ -231,6 +233,16 @@ page::Json write_report(const std::filesystem::path& folder, const Report& repor
   return json;
 }
 
+/// A run that is longer than what was asked for keeps all its files.
+void leave_unchanged(const DeviceSet& machine, const TrainingRun& run, Report& report) {
+  report.unchanged = true;
+  if (!training::leads(machine.config().parallel)) return;
+  say_note(
+      fmt::format("nothing is left to do: the run has {}, more than the {} asked for; its files "
+                  "stay as they are",
+                  counted(std::ssize(run.losses()), "step"), run.total_steps()));
+}
+
 void resume(const TrainOptions& options, Report& report) {
   using enum CheckpointAge;
   auto saved =
@@ -240,6 +252,10 @@ void resume(const TrainOptions& options, Report& report) {
   const DeviceSet machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.command.resume);
   if (!options.command.replay.empty()) run.replay(training::load_updates(options.command.replay));
+  if (std::ssize(run.losses()) > run.total_steps()) {
+    leave_unchanged(machine, run, report);
+    return describe(run, machine, run.epochs(), report);
+  }
   train_on(machine, run, options, report);
 }
 
@@ -250,7 +266,6 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
   const bool leads = training::leads(options.machine.parallel);
   if (leads) require_outside(folder, config.data);
   if (leads) training::require_room(folder);
-  if (training::leads(options.machine.parallel)) options.print_unasked_data();
   std::vector<std::unique_ptr<DeviceSet>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
@@ -265,6 +280,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     if (count > 1 && !takes("graph")) machine.graph = true;
     machines.push_back(std::make_unique<DeviceSet>(machine));
   }
+  if (leads) options.print_unasked_data();
   const auto own_folder = [&](const DeviceSet& machine) {
     return count == 1 ? folder : folder / machine.config().backend;
   };
@@ -313,9 +329,10 @@ void train(const TrainOptions& options, Context& context) {
   if (options.machine.parallel.transport == training::Transport::Mpi &&
       !training::leads(options.machine.parallel))
     return;
-  const auto json = write_report(folder, report);
+  const auto json =
+      report.unchanged ? document("train", report.results) : write_report(folder, report);
   if (context.json) {
-    print_text("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   std::vector<std::string> heads = {"machine", "contract", "steps", "first loss", "last loss"};

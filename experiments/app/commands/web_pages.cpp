@@ -6,6 +6,7 @@
 
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
+#include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/parts.h"
 #include "experiments/studies/collectives_report.h"
@@ -14,13 +15,17 @@
 namespace triptych::app {
 namespace {
 
-Command add_web_page(Command& page, const CommandText& text, std::string (*html)()) {
+Command add_web_page(Command& page, Context& context, const CommandText& text,
+                     std::string (*html)()) {
   auto command = page.add_subcommand(text.name, text.help);
   auto out = std::make_shared<std::string>(fmt::format("{}.html", text.name));
-  command.add_option("--out", *out, "the page").output_file().capture_default_str();
-  command.callback([out, html] {
+  command.add_option("--out", *out, "HTML page").output_file().capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([out, html, name = text.name, &context] {
     require_writable(*out);
     write_own_file(*out, html());
+    if (context.json)
+      return print_document(fmt::format("page {}", name), Json::array({{{"file", *out}}}));
     print_text("page: {}\n", *out);
   });
   return command;
@@ -28,11 +33,11 @@ Command add_web_page(Command& page, const CommandText& text, std::string (*html)
 
 }  // namespace
 
-std::vector<Command> add_web_pages(Command& page) {
-  return {add_web_page(page, kArrayPage, web::array_page),
-          add_web_page(page, kGpuPage, web::gpu_page), add_web_page(page, kCollectivesPage, [] {
-            return web::collectives_page(studies::collectives_report());
-          })};
+std::vector<Command> add_web_pages(Command& page, Context& context) {
+  return {add_web_page(page, context, kArrayPage, web::array_page),
+          add_web_page(page, context, kGpuPage, web::gpu_page),
+          add_web_page(page, context, kCollectivesPage,
+                       [] { return web::collectives_page(studies::collectives_report()); })};
 }
 
 }  // namespace triptych::app

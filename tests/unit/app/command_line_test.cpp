@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/command_line.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "core/base/random.h"
+#include "experiments/app/command_guide.h"
 #include "experiments/app/commands.h"
 
 namespace triptych::app {
@@ -100,7 +105,8 @@ TEST_F(Program, options_that_mean_nothing_here_are_refused_with_what_they_apply_
       {{"bench", "--optimizer", "sgd"}, "--mode train"},
       {{"bench", "--source"}, "--backend cuda-emulated"},
       {{"bench", "--backend", "cuda-emulated", "--repeats", "3"}, "cuda-emulated"},
-      {{"bench", "--mode", "train", "matmul"}, "behind: bench matmul --mode"},
+      {{"bench", "--mode", "train", "matmul"},
+       "after the command matmul: triptych bench matmul --mode"},
       {{"bench", "conv", "--link", "pcie3x16"}, "--backends"},
       {{"bench", "conv", "--layer", "unet-l:x", "--window", "3"}, "--window"},
       {{"bench", "bandwidth", "--machine", "mmu16"}, "--backends systolic"},
@@ -111,7 +117,7 @@ TEST_F(Program, options_that_mean_nothing_here_are_refused_with_what_they_apply_
       {{"trace", "--cycles", "1..5"}, "--backend systolic"},
       {{"trace", "--backend", "systolic", "--cycles", "1..5"}, "--waves"},
       {{"trace", "--backend", "systolic", "--ranks", "2", "--node", "x"}, "--ranks"},
-      {{"--lr", "0.1", "train"}, "behind: triptych train --lr"}};
+      {{"--lr", "0.1", "train"}, "after the command: triptych train --lr"}};
   for (const auto& [words, says] : cases) {
     EXPECT_THAT(problem(words), HasSubstr(says)) << testing::PrintToString(words);
   }
@@ -166,6 +172,36 @@ TEST_F(Program, options_that_mean_something_are_taken) {
   for (const auto& words : cases) {
     EXPECT_THAT(problem(words), IsEmpty()) << testing::PrintToString(words);
   }
+}
+
+/// Words of an example without "triptych".
+Words words_of(std::string_view example) {
+  std::istringstream text{std::string(example)};
+  Words words{std::istream_iterator<std::string>(text), {}};
+  words.erase(words.begin());
+  return words;
+}
+
+TEST_F(Program, every_command_has_two_examples_that_are_right) {
+  for (const auto& [path, options] : commands_) {
+    const auto name = fmt::format("{}", fmt::join(path, " "));
+    const auto* guide = find_guide(name);
+    ASSERT_NE(guide, nullptr) << name;
+    EXPECT_GE(guide->examples.size(), 2U) << name;
+    EXPECT_EQ(guide->heading.empty(), path.size() > 1) << name;
+    for (const auto example : guide->examples) {
+      const bool of_shell = !example.starts_with("triptych ") || example.find('|') != example.npos;
+      if (!of_shell) EXPECT_THAT(problem(words_of(example)), IsEmpty()) << example;
+    }
+  }
+}
+
+TEST_F(Program, a_missing_command_is_named_before_its_options) {
+  EXPECT_THAT(problem({"trian", "--model", "unet-s"}),
+              AllOf(HasSubstr("unknown command \"trian\""), HasSubstr("mean \"train\"?")));
+  EXPECT_THAT(problem({"train", "--tiling", "x"}), HasSubstr("it is an option of bench"));
+  EXPECT_THAT(problem({"lab", "start"}),
+              HasSubstr("NUMBER is missing: number of the lab (0 to 9)"));
 }
 
 /// No command line is answered by anything but a message or the command itself.

@@ -1,0 +1,56 @@
+// `triptych help` and `triptych version`.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/nearest_name.h"
+#include "core/base/speech.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "triptych_version.h"
+
+namespace triptych::app {
+namespace {
+
+Command find_below(const Command& command, const std::string& name) {
+  const auto below = command.subcommands();
+  const auto found = std::ranges::find(below, name, &Command::name);
+  if (found != below.end()) return *found;
+  std::vector<std::string> names;
+  for (const auto& one : below) names.push_back(one.name());
+  throw InvalidArgument(fmt::format("there is no command \"{}\"{}", name, suggestion(name, names)));
+}
+
+}  // namespace
+
+void add_help_command(Command& app, Context& context) {
+  auto path = std::make_shared<std::vector<std::string>>();
+  auto command = app.add_subcommand("help", "Show the help of a command");
+  command.add_option("command", *path, "names of the command, such as bench conv");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([app, path, &context] {
+    auto subject = app;
+    for (const auto& name : *path) subject = find_below(subject, name);
+    if (context.json) return print_document("help", help_json(subject));
+    print_text("{}", help_text(subject));
+  });
+}
+
+void add_version_command(Command& app, Context& context) {
+  auto command = app.add_subcommand("version", "Print the version and the commit");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([&context] {
+    if (context.json)
+      return print_document("version", Json::array({{{"version", kVersion}, {"commit", kCommit}}}));
+    print_text("triptych {} ({})\n", kVersion, kCommit);
+  });
+}
+
+}  // namespace triptych::app
