@@ -102,7 +102,7 @@ Interconnect make_interconnect(std::string_view topology, int world_size, const 
     }
     return Interconnect::torus(first, second, link);
   }
-  if (std::sscanf(text.c_str(), "pcie:%d%c", &first, &rest) == 1 && first > 0)
+  if (std::sscanf(text.c_str(), "pcie:%d%c", &first, &rest) == 1)
     return Interconnect::pcie_tree(world_size, first, link);
   throw InvalidArgument(fmt::format(
       "no interconnect \"{}\"; choose from: ring, torus:4x2, switch, pcie:2", topology));

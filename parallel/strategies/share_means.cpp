@@ -23,7 +23,7 @@ OpPtr drawn_later(const TrainingGraph& training, const Node& node, int later) {
 TrainingGraph mean_over_ranks(TrainingGraph training, const RankMeanOptions& options) {
   const auto means = std::move(training.share_means);
   training.share_means.clear();
-  if (options.ranks == 1 || means.empty()) return training;
+  if (options.ranks == 1) return training;
   Rewriter rewriter(training.graph);
   for (const auto& node : training.graph.nodes()) {
     const auto& name = training.graph.value(node.outputs.front()).name;

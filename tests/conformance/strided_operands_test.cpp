@@ -11,6 +11,8 @@
 
 #include "backends/all_backends.h"
 #include "core/ops/batch_normalization.h"
+#include "core/ops/quantize.h"
+#include "core/ops/reshape.h"
 #include "experiments/check/case_runner.h"
 #include "tests/unit/cpu/run_kernel.h"
 
@@ -151,6 +153,32 @@ TEST(StridedOperands, give_the_bits_of_dense_ones_on_an_emulated_gpu) {
   const auto took_gaps = try_all(*device, Contract::F32, Cases::NoVariants);  // for the time
   EXPECT_THAT(took_gaps, kTakeGaps);
   EXPECT_THAT(took_gaps, testing::IsSupersetOf({"PadGradient", "Resize", "ResizeGradient"}));
+}
+
+/// With one element per image a gap is the stride of all elements.
+TEST(StridedOperands, may_be_columns_with_a_gap_in_one_of_them) {
+  const auto scale = exactly(DType::F32, {}, {0.5});
+  const std::vector<OpCase> columns = {
+      {"column", make_op(QuantizeLinear{}), {f32({6, 1}, -9, 9), scale}},
+      {"column", make_op(DequantizeLinear{}), {of(DType::I8, {6, 1}, -9, 9), scale}},
+      {"column", make_op(Identity{}), {f32({6, 1})}}};
+  for (const auto* name : {"cpu", "cuda-emulated"}) {
+    const auto device = open_device(name, {.threads = 2});
+    int tried = 0;
+    for (const auto& test : columns) {
+      for (const auto& entry : device->kernels()) {
+        if (entry.op != test.op->name()) continue;
+        const Trial trial{*device, entry, test, Contract::F32};
+        for (const auto i : {std::size_t{0}, trial.specs.size() - 1}) {
+          const auto gaps = gaps_of(trial.specs, i, i + 1, 5);
+          if (!trial.accepts(gaps)) continue;
+          trial.expect_bits_of_dense(gaps);
+          ++tried;
+        }
+      }
+    }
+    EXPECT_GE(tried, 4) << name;
+  }
 }
 
 TEST(StridedOperands, give_the_bits_of_dense_ones_on_an_array) {

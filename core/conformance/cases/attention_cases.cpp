@@ -46,6 +46,8 @@ void add_attention_cases(std::vector<OpCase>& cases) {
   add("one_query", {}, {1, 1, 1, 1, 9, 4, 4});
   add("heads", {}, {2, 3, 3, 5, 7, 8, 8});
   add("values_of_another_size", {}, {1, 2, 2, 5, 6, 4, 7});
+  add("large_keys", {}, {1, 1, 1, 3, 4, 70, 5});
+  add("large_values", {}, {1, 1, 1, 3, 4, 5, 70});
   add("shared_heads", {}, {2, 6, 2, 5, 4, 4, 3});
   add("causal", causal(), {1, 2, 2, 6, 6, 4, 4});
   add("causal_more_keys", causal(), {1, 2, 1, 3, 7, 4, 4});

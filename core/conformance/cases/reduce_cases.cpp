@@ -33,6 +33,7 @@ void add_kind(std::vector<OpCase>& cases, ReduceKind kind) {
   cases.push_back({"long_columns", reduce(kind, {0}), {f32({2500, 3})}});
   cases.push_back({"long_middle", reduce(kind, {1}, false), {f32({2, 1100, 3})}});
   cases.push_back({"long_apart", reduce(kind, {0, 2, 3}), {f32({2, 3, 40, 50})}});
+  cases.push_back({"columns_of_many_rows", reduce(kind, {0}), {f32({40, 9})}});
   cases.push_back({"very_long", reduce(kind, {}, false), {f32({70001})}});
   cases.push_back({"one_block", reduce(kind, {1}), {f32({2, 1024})}});
   cases.push_back({"one_block_and_one", reduce(kind, {1}), {f32({2, 1025})}});

@@ -47,6 +47,20 @@ void own_half_kernel(Global<std::int16_t> y) {
   const std::int16_t mine = y[blockIdx.x];
   y[blockIdx.x] = mine;
 }
+
+constexpr unsigned kHalfLine = __LINE__ + 10;
+/// Two blocks read a whole word, one its first half, and one writes its second.
+void read_and_write_parts_kernel(Global<int> words, Global<std::int16_t> halves, Global<int> y) {
+  if (blockIdx.x < 2) {
+    y[blockIdx.x] = words[0];
+    return;
+  }
+  if (blockIdx.x == 2) {
+    y[2] = halves[0];
+  } else {
+    halves[1] = 5;
+  }
+}
 void read_all_kernel(Global<int> x, Global<int> y) { y[blockIdx.x] = x[0]; }
 
 TEST(GlobalRaces, between_blocks_of_one_launch_are_found) {
@@ -57,6 +71,10 @@ TEST(GlobalRaces, between_blocks_of_one_launch_are_found) {
   expect_fault(FaultKind::Race, kNeighbourLine, bench, {{2}, {1}}, read_neighbour_kernel, g);
   expect_fault(FaultKind::Race, kOverwriteLine, bench, {{4}, {1}}, write_what_others_read_kernel,
                g);
+  const Global<std::int16_t> halves(reinterpret_cast<std::int16_t*>(y.values.data()), 128);
+  Array<int> read(4);
+  expect_fault(FaultKind::Race, kHalfLine, bench, {{4}, {1}}, read_and_write_parts_kernel, g,
+               halves, read.global());
 }
 
 TEST(GlobalRaces, are_not_what_one_block_does_or_two_launches_or_two_parts_of_a_word) {
@@ -166,6 +184,25 @@ TEST(CopyEngine, puts_whole_boxes_at_multiples_of_the_swizzle_for_somebody_who_w
   EXPECT_EQ(kind_of(box_kernel<Box::OfShiftedTile>), FaultKind::Misaligned);
   EXPECT_EQ(kind_of(box_kernel<Box::BeyondTheTile>), FaultKind::OutOfBounds);
   EXPECT_EQ(kind_of(box_kernel<Box::NeverWaitedFor>), FaultKind::UnderWay);
+}
+
+/// Two boxes of four rows fill a tile, the one at `kFirst` first.
+template <int kFirst>
+void two_boxes_kernel(TensorMap map) {
+  auto& tiles = shared<Tiles>();
+  tiles.full.begin(1);
+  publish_barriers();
+  tiles.full.expect(8 * 128);
+  for (const int row : {kFirst, 4 - kFirst}) load_box(tiles.tile, row, map, 0, row, tiles.full);
+  tiles.full.wait(0);
+}
+
+TEST(CopyEngine, puts_several_boxes_of_one_phase_into_a_tile) {
+  alignas(128) static BFloat16 elements[8 * 64];
+  const auto map = make_tensor_map(elements, 8, 64, 4);
+  Bench bench("checked");
+  EXPECT_NO_THROW(bench.run({{1}, {1}, sizeof(Tiles)}, two_boxes_kernel<0>, map));
+  EXPECT_NO_THROW(bench.run({{1}, {1}, sizeof(Tiles)}, two_boxes_kernel<4>, map));
 }
 
 TEST(CopyEngine, refuses_the_tensors_that_the_driver_refuses) {

@@ -90,7 +90,7 @@ TEST(Pipeline, is_cut_as_it_was_before_whatever_the_nodes_take_now) {
   PipelineOptions options = {.stages = 3, .cut = {1, 20, 2}};
   EXPECT_THAT(stage_sizes(cut_stages(training, options)), ElementsAre(1, 20, 2));
   const std::vector<std::vector<std::int64_t>> others = {
-      {1, 20, 3}, {0, 21, 2}, {-1, 22, 2}, {1, 1, 1}, {1, std::int64_t{1} << 60, 2}};
+      {1, 20, 3}, {0, 21, 2}, {1, 22, 0}, {-1, 22, 2}, {1, 1, 1}, {1, std::int64_t{1} << 60, 2}};
   for (const auto& other : others) {
     options.cut = other;
     EXPECT_THROW(cut_stages(training, options), InvalidArgument);

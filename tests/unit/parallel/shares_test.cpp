@@ -105,6 +105,37 @@ ValueId rows_over_sum(Graph& graph, ValueId y, std::int64_t) {
   const Formula f(graph);
   return f.sum(f.div(y, f.add(f.sum(f.mul(y, y), {}, false), 1.0)), {}, false);
 }
+/// Sums of the batch by every product and quotient that makes one of a mean.
+ValueId sums_from_means(Graph& graph, ValueId y, std::int64_t batch) {
+  const Formula f(graph);
+  const auto one = mean(graph, f.mul(y, y));
+  const double count = 3.0 * static_cast<double>(batch);
+  const auto constant = graph.constant(scalar_tensor(static_cast<float>(count)));
+  return f.add(f.add(f.mul(one, count), f.mul(constant, one)), f.div(one, 1 / count));
+}
+/// Means by every product that makes one of a sum.
+ValueId means_from_sums(Graph& graph, ValueId y, std::int64_t batch) {
+  const Formula f(graph);
+  const auto sum = sum_of_squares(graph, y, batch);
+  const double part = 1.0 / (4.0 * static_cast<double>(batch));
+  const auto constant = graph.constant(scalar_tensor(static_cast<float>(part)));
+  return f.sub(f.mul(f.mul(sum, part), 3.0), f.mul(constant, sum));
+}
+/// A sum of rows that is moved, cut and negated before it is added up.
+ValueId moved_sum(Graph& graph, ValueId y, std::int64_t) {
+  const Formula f(graph);
+  Transpose transpose;
+  transpose.perm = {1, 0};
+  Slice first;
+  first.starts = {0};
+  first.ends = {2};
+  first.axes = {1};
+  first.steps = {1};
+  const auto total = f.reshape(f.sum(f.mul(y, y), {0}, false), Shape{3, 1});
+  const auto row = graph.emit_one(make_op(transpose), {total});
+  const auto cut = graph.emit_one(make_op(first), {row});
+  return mean(graph, f.apply(UnaryKind::Neg, f.apply(UnaryKind::Neg, cut)));
+}
 ValueId largest_row(Graph& graph, ValueId y, std::int64_t) {
   return mean(graph, graph.emit_one(make_op(Reduce(ReduceKind::Max, {0}, false)), {y}));
 }
@@ -127,7 +158,10 @@ std::vector<LossCase> cases() {
           {"sum_of_squares", with_formula(sum_of_squares)},
           {"sum_over_count", with_formula(sum_over_count)},
           {"root_times_mean", with_formula(root_times_mean)},
-          {"weighted_by_inputs", with_formula(weighted_by_inputs)}};
+          {"weighted_by_inputs", with_formula(weighted_by_inputs)},
+          {"sums_from_means", with_formula(sums_from_means)},
+          {"means_from_sums", with_formula(means_from_sums)},
+          {"moved_sum", with_formula(moved_sum)}};
 }
 
 struct Sharing {
@@ -204,6 +238,13 @@ TEST(Shares, of_a_plain_mean_have_the_graph_of_a_batch_of_their_size) {
     EXPECT_EQ(to_text(half_of(step).training.graph), to_text(step(kRows / 2).graph));
   EXPECT_NE(to_text(half_of(with_formula(sum_of_squares)).training.graph),
             to_text(with_formula(sum_of_squares)(kRows / 2).graph));
+}
+
+TEST(Shares, of_what_is_linear_in_sums_and_means_need_no_sums_on_the_way) {
+  for (const auto& loss : {sum_over_count, sums_from_means, means_from_sums, moved_sum})
+    EXPECT_TRUE(half_of(with_formula(loss)).training.share_means.empty());
+  for (const auto& loss : {root_mean_square, weighted_by_inputs})
+    EXPECT_FALSE(half_of(with_formula(loss)).training.share_means.empty());
 }
 
 /// If no label is ignored, a counted mean has the bits of a plain mean.
