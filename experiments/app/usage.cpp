@@ -98,7 +98,8 @@ std::string unknown_option(const CLI::App& command, const std::string& word) {
 
 std::string unknown_command(const CLI::App& command, const std::string& word) {
   const auto names = command_names(command);
-  if (names.empty()) return fmt::format("unexpected argument \"{}\"", word) + renamed(command, word);
+  if (names.empty())
+    return fmt::format("unexpected argument \"{}\"", word) + renamed(command, word);
   const auto meant = suggestion(word, names);
   return fmt::format("unknown command \"{}\"{}", word,
                      meant.empty() ? "; use " + alternatives(names) : meant);

@@ -243,7 +243,8 @@ std::int64_t read_seed(const std::string& text) {
 }
 
 void add_labs_option(Command& command, LabOptions& options) {
-  command.add_option("--labs", options.labs, "folder of labs in Python, instead of the program's");
+  command.add_option("--labs", options.labs, "folder of labs in Python, instead of the program's")
+      .value("DIR");
 }
 
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
