@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace triptych::cpu {
@@ -12,8 +13,8 @@ struct Cache {
   int sharers = 1;   ///< processors that one serves
 };
 
-/// Those of the first processor, the nearest first: of /sys, whose sizes are of one cache; else of
-/// sysconf, whose last level may be the sum of a socket's. Empty where neither says anything.
-std::vector<Cache> data_caches();
+/// Those of the first processor, the nearest first: of `system`, whose sizes are of one cache; else
+/// of sysconf, whose last level may be the sum of a socket's. Empty where neither says anything.
+std::vector<Cache> data_caches(const std::string& system = "/sys/devices/system/cpu/cpu0/cache");
 
 }  // namespace triptych::cpu
