@@ -12,7 +12,6 @@
 namespace triptych::cpu {
 namespace {
 
-constexpr const char* kFolder = "/sys/devices/system/cpu/cpu0/cache/index";
 constexpr int kMostCaches = 10;
 
 std::string first_line(const std::string& path) {
@@ -42,10 +41,10 @@ int processors_of(const std::string& mask) {
   return std::max(1, count);
 }
 
-std::vector<Cache> described_by_system() {
+std::vector<Cache> described_by(const std::string& system) {
   std::vector<Cache> caches;
   for (int i = 0; i < kMostCaches; ++i) {
-    const auto folder = kFolder + std::to_string(i) + "/";
+    const auto folder = system + "/index" + std::to_string(i) + "/";
     const auto type = first_line(folder + "type");
     if (type != "Data" && type != "Unified") continue;
     const Cache cache = {std::atoi(first_line(folder + "level").c_str()),
@@ -59,8 +58,8 @@ std::vector<Cache> described_by_system() {
 
 }  // namespace
 
-std::vector<Cache> data_caches() {
-  auto caches = described_by_system();
+std::vector<Cache> data_caches(const std::string& system) {
+  auto caches = described_by(system);
   if (!caches.empty()) return caches;
   const int all = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   const std::pair<int, int> names[] = {

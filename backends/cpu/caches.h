@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace triptych::cpu {
@@ -12,9 +13,9 @@ struct Cache {
   int sharers = 1;   ///< processors that one serves
 };
 
-/// Caches of the first processor, the nearest first, from /sys, which gives sizes of one cache.
+/// Caches of the first processor, the nearest first, from `system`, which gives sizes of one cache.
 /// Otherwise from sysconf, where the last level may be the sum of a socket's. Empty where neither
 /// says anything.
-std::vector<Cache> data_caches();
+std::vector<Cache> data_caches(const std::string& system = "/sys/devices/system/cpu/cpu0/cache");
 
 }  // namespace triptych::cpu

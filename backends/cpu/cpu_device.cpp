@@ -15,16 +15,6 @@
 namespace triptych::cpu {
 namespace {
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const auto colon = line.find(": ");
-    if (colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
-
 std::string simd_name() {
   switch (simd_level()) {
     case Simd::Avx512:
@@ -58,6 +48,16 @@ double CpuDevice::measure_peak(Contract contract) const {
 
 std::vector<LevelBandwidth> CpuDevice::level_bandwidths() const {
   return measured_bandwidths(threads(), data_caches());
+}
+
+std::string processor_name(const std::string& description) {
+  std::ifstream file(description);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const auto colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
 }
 
 DeviceInfo describe_cpu(int threads) {

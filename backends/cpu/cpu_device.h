@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "backends/host/host_device.h"
 
 namespace triptych::cpu {
@@ -21,6 +23,9 @@ class CpuDevice : public HostDevice {
  private:
   DeviceInfo info_;
 };
+
+/// The processor's name in Linux's description.
+std::string processor_name(const std::string& description = "/proc/cpuinfo");
 
 /// Name, processor, threads, instruction set and caches of a device with so many threads.
 DeviceInfo describe_cpu(int threads);

@@ -55,7 +55,8 @@ class Tolerance {
   bool allows(double got, double expected) const {
     if (part_ == 0) return false;  // other bits
     if (got == expected || (std::isnan(got) && std::isnan(expected))) return true;
-    return std::fabs(got - expected) <= part_ * std::max(scale_, std::fabs(expected)) + absolute_;
+    const double away = std::fabs(got - expected);
+    return std::isfinite(away) && away <= part_ * std::max(scale_, std::fabs(expected)) + absolute_;
   }
 
  private:

@@ -210,6 +210,40 @@ bool has_no_gradient(const OpCase& test, std::size_t input) {
   return input == 1 && (name == "BinaryCrossEntropyWithLogits" || name == "DiceLoss");
 }
 
+/// Gradients that the operator's rule gives when input `wanted` alone is, other than the outputs of
+/// the node that computes its gradient.
+std::vector<std::size_t> gradients_beside(const OpCase& test, std::size_t wanted) {
+  Graph graph = make_graph(test, make_inputs(test));
+  const Node node(graph.nodes().front());
+  std::vector<ValueId> output_gradients;
+  for (const auto output : node.outputs)
+    output_gradients.push_back(graph.constant(Tensor(graph.spec(output))));
+  const auto flags = std::make_unique<bool[]>(node.inputs.size());
+  flags[wanted] = true;
+  const auto results = test.op->gradient(
+      {graph, node.inputs, node.outputs, output_gradients, {flags.get(), node.inputs.size()}});
+  std::vector<std::size_t> others;
+  const auto own = results[wanted];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (i == wanted || !results[i].valid()) continue;
+    const bool same_node =
+        own.valid() && graph.value(own).producer == graph.value(results[i]).producer;
+    if (!same_node) others.push_back(i);
+  }
+  return others;
+}
+
+TEST_P(Reference, has_no_gradient_that_nobody_wants) {
+  const auto& test = GetParam();
+  if (!test.op->differentiable() || test.op->composite() || test.inputs.size() < 2)
+    GTEST_SKIP() << test.op->name() << " has no gradients of several inputs";
+  if (test.op->name() == "BatchNormalization") GTEST_SKIP() << "its gradients share their terms";
+  for (std::size_t wanted = 0; wanted < test.inputs.size(); ++wanted) {
+    if (test.inputs[wanted].spec.dtype != DType::F32) continue;
+    EXPECT_EQ(gradients_beside(test, wanted), std::vector<std::size_t>()) << "beside " << wanted;
+  }
+}
+
 TEST_P(Reference, gradient_equals_finite_differences) {
   const auto& test = GetParam();
   if (!test.op->differentiable()) GTEST_SKIP() << test.op->name() << " has no gradient";

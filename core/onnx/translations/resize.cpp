@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/onnx/node_import.h"
 
@@ -15,13 +14,7 @@ namespace {
 constexpr std::string_view kCoordinates[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
                                              "asymmetric", "tf_half_pixel_for_nn"};
 
-void require_scales(const NodeImport& n, const std::vector<float>& scales) {
-  const auto sound = [](float scale) { return std::isfinite(scale) && scale > 0; };
-  if (!std::ranges::all_of(scales, sound)) n.broken("its scales are not finite and positive");
-}
-
 ValueId resized(const NodeImport& n, const Resize& op) {
-  require_scales(n, op.scales);
   if (op.mode == "nearest") return n.apply(make_op(op), {n.in(0)});
   return n.like(0, n.apply(make_op(op), {n.f32(0)}));
 }

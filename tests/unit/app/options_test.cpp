@@ -88,7 +88,8 @@ TEST(ParseNumbers, refuses_what_is_no_list_of_positive_numbers) {
 std::string line_of(double seconds) {
   Progress silent(true);
   std::vector<training::EpochReport> epochs;
-  training::EpochReport report = {.epoch = 3, .steps = 2, .images_per_second = seconds > 0 ? 8 : 0};
+  training::EpochReport report = {
+      .epoch = 3, .steps = 2, .images_per_second = seconds > 0 ? 8.0 : 0.0};
   report.train_time.seconds = seconds;
   ::testing::internal::CaptureStderr();
   observer_of({}, silent, epochs, true).on_epoch(report);

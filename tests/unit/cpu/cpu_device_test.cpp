@@ -55,7 +55,7 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
 /// A thread finds at its index the data that the previous thread with that index left. Nothing but
 /// the order of tasks tells ThreadSanitizer of it here.
 TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
-  internal::TaskOrder order;
+  triptych::internal::TaskOrder order;
   std::atomic<bool> left = false;
   int memory = 0;
   std::thread first([&] {

@@ -162,6 +162,19 @@ TEST(GemmTraffic, of_convolutions_counts_the_weights_of_all_groups) {
   EXPECT_EQ(loaded(gradient, {4, 8, 10, 10}, {4, 12, 10, 10}), x + 2 * dy);
 }
 
+TEST(GemmTraffic, of_a_transposed_convolution_into_tiles_is_that_of_one_product) {
+  const auto device = backend().open({.threads = 1});
+  ConvTranspose tiles;
+  tiles.strides = {2, 2};
+  const auto own = gemm_traffic(*device, tiles, {4, 8, 10, 10}, {8, 6, 2, 2});
+  const auto product = gemm_traffic(*device, ConvTranspose{}, {4, 8, 10, 10}, {8, 24, 1, 1});
+  ASSERT_EQ(own.size(), product.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(own[i].bytes, product[i].bytes) << own[i].level;
+    EXPECT_EQ(own[i].read_bytes, product[i].read_bytes) << own[i].level;
+  }
+}
+
 TEST(GemmTraffic, of_a_convolution_falls_from_level_to_level_and_with_its_channels) {
   const auto device = backend().open({.threads = 1});
   Conv conv;

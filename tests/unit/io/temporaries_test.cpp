@@ -54,6 +54,28 @@ TEST(Temporaries, of_a_process_that_ends_are_removed_and_its_results_stay) {
   std::_Exit(2);
 }
 
+/// Meets a foreign file under the name that its next temporary would have.
+[[noreturn]] void end_beside_a_foreign_file(const fs::path& folder) {
+  fs::path next;
+  {
+    const AtomicFile probe(folder / "f");
+    const auto name = fs::directory_iterator(folder)->path().filename().string();
+    const auto end = name.size() - kTemporarySuffix.size(), begin = name.rfind('.', end - 1) + 1;
+    const auto number = std::stoi(name.substr(begin, end - begin)) + 1;
+    next = folder / (name.substr(0, begin) + std::to_string(number) + name.substr(end));
+  }
+  test::put_file(next, "by hand");
+  const AtomicFile file(folder / "f");
+  remove_temporaries_of_process();
+  std::_Exit(test::get_file(next) == "by hand" ? 0 : 1);
+}
+
+TEST(Temporaries, that_met_a_foreign_file_leave_it) {
+  const test::TemporaryFolder folder;
+  EXPECT_EXIT(end_beside_a_foreign_file(folder.path()), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(test::files_in(folder.path()), 1);
+}
+
 TEST(Temporaries, that_were_not_made_are_those_of_others_and_stay) {
   const test::TemporaryFolder folder;
   test::put_file(folder / "foreign", "by hand");

@@ -343,7 +343,33 @@ TEST(HostileOnnx, parts_are_counted_before_they_are_parsed) {
   EXPECT_THROW(load_model(path, {.parts = 500}), IoError);
 }
 
-/// Loads and imports a damaged file. An Error is permitted.
+/// A byte may become a number of eight; raw data stays as long as it is.
+TEST(HostileOnnx, packed_numbers_need_memory_before_they_are_parsed) {
+  constexpr std::int64_t kMany = 1 << 20;
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::function<void(Sample&)>& change) {
+    auto sample = dense_sample();
+    change(sample);
+    const auto path = sample.save(folder / "m.onnx");
+    const test::MemoryLimit limit(7 * kMany);
+    try {
+      load_model(path);
+    } catch (const Error& error) {
+      return std::string_view(error.what()).find("the list of its numbers") != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused([](Sample& s) {
+    s.initializer("t", {kMany / 4}, test::kFloat).set_raw_data(std::string(kMany, '\0'));
+  }));
+  EXPECT_TRUE(refused([](Sample& s) { s.constants("t", test::Integers(kMany, 1)); }));
+  EXPECT_TRUE(refused([](Sample& s) {
+    auto& tensor = s.initializer("t", {kMany}, 6);
+    for (std::int64_t i = 0; i < kMany; ++i) tensor.add_int32_data(1);
+  }));
+}
+
+/// Loads and imports a damaged file; an Error is what may happen.
 void load_damaged(const std::filesystem::path& path, const std::string& bytes) {
   test::put_file(path, bytes);
   const test::MemoryLimit limit(kMemory);

@@ -4,29 +4,24 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <numeric>
 
 #include "core/autodiff/autodiff.h"
 #include "core/graph/passes/passes.h"
-#include "core/graph/reference.h"
-#include "core/onnx/model_reader.h"
 #include "core/ops/reduce.h"
-#include "tests/unit/onnx/samples.h"
+#include "tests/unit/onnx/evaluate_model.h"
 
 namespace triptych::onnx {
 namespace {
 
+using test::imported;
+using test::kInt32;
+using test::one_node;
 using test::Sample;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int kInt32 = 6;
-
 auto near_to(double value) { return ::testing::DoubleNear(value, 1e-6); }
-
-Import imported(const Sample& sample, const ImportOptions& options = {}) {
-  const test::TemporaryFolder folder;
-  return import_model(load_model(sample.save(folder / "m.onnx")), options);
-}
 
 TensorPtr tensor(Shape shape, const std::vector<float>& values) {
   return std::make_shared<const Tensor>(std::move(shape), values);
@@ -178,7 +173,7 @@ TEST(OnnxImporter, weighted_loss_with_a_class_that_does_not_count) {
 }
 
 TEST(OnnxImporter, arithmetic_of_8_bits_wraps) {
-  constexpr int kUint8 = 2;
+  using test::kUint8;
   Sample sample;
   sample.input("x", {2}, kUint8).node("Sub", {"x", "c"}, {"y"}).output("y", kUint8);
   sample.initializer("c", {2}, kUint8).set_raw_data("\x02\x03");
@@ -191,13 +186,6 @@ TEST(OnnxImporter, a_value_larger_than_the_limit_is_refused) {
   sample.input("x", {1}).node("Expand", {"x", "to"}, {"y"}).output("y");
   sample.constants("to", {std::int64_t{1} << 40});
   EXPECT_THROW(imported(sample), InvalidArgument);
-}
-
-/// One node from "x" to "y".
-Sample one_node(const std::string& op, const test::Integers& sizes, std::int64_t opset = 13) {
-  Sample sample(opset);
-  sample.input("x", sizes).node(op, {"x"}, {"y"}).output("y");
-  return sample;
 }
 
 TEST(OnnxImporter, infinities_and_vectors_of_zeros_have_their_values) {
@@ -248,6 +236,23 @@ TEST(OnnxImporter, an_index_beyond_its_axis_is_refused_and_not_one_of_the_next_r
   EXPECT_THAT(run(-2)[graph.outputs().front().value.index()].values, ElementsAre(1, 2, 4, 3, 5, 5));
   EXPECT_THAT([&] { run(2); }, testing::ThrowsMessage<InvalidArgument>(
                                    HasSubstr("index 2 at position 4 is outside [-2, 1]")));
+}
+
+TEST(OnnxImporter, a_given_value_is_known_up_to_1024_elements) {
+  for (const std::int64_t count : {1024, 1025}) {
+    Sample sample;
+    sample.input("x", {count}).input("i", {count}, test::kInt64).input("u", {count});
+    sample.node("ScatterElements", {"x", "i", "u"}, {"y"}).output("y");
+    std::vector<std::int64_t> places(static_cast<std::size_t>(count));
+    std::iota(places.begin(), places.end(), 0);
+    ImportOptions options;
+    options.given.emplace("i", std::make_shared<const Tensor>(Shape{count}, places));
+    if (count == 1024) {
+      EXPECT_NO_THROW(imported(sample, options));
+    } else {
+      EXPECT_THROW(imported(sample, options), UnsupportedError);
+    }
+  }
 }
 
 TEST(OnnxImporter, dropout_draws_from_the_seed_that_is_given_and_counts_the_runs) {

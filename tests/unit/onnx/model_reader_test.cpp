@@ -6,18 +6,14 @@
 #include <bit>
 
 #include "tests/unit/memory_limit.h"
-#include "tests/unit/onnx/samples.h"
+#include "tests/unit/onnx/evaluate_model.h"
 
 namespace triptych::onnx {
 namespace {
 
+using test::loaded;
 using test::Sample;
 using ::testing::ElementsAre;
-
-Model loaded(const Sample& sample) {
-  const test::TemporaryFolder folder;
-  return load_model(sample.save(folder / "m.onnx"));
-}
 
 TEST(OnnxReader, nodes_values_and_initialisers_come_as_they_stand) {
   const auto model = loaded(test::dense_sample());

@@ -58,6 +58,15 @@ class Sample {
     attribute(name, 3).set_s(value);
     return *this;
   }
+  Sample& number(const std::string& name, float value) {
+    attribute(name, 1).set_f(value);
+    return *this;
+  }
+  Sample& texts(const std::string& name, const Names& values) {
+    auto& added = attribute(name, 8);
+    for (const auto& value : values) added.add_strings(value);
+    return *this;
+  }
   onnx_format::Tensor& floats(const std::string& name, const Integers& sizes,
                               const std::vector<float>& values) {
     auto& tensor = initializer(name, sizes, kFloat);

@@ -60,9 +60,18 @@ TEST(Trainable, frozen_names_stay_and_so_does_a_normalisation_with_one_of_them) 
   EXPECT_THROW(trainable(network(), {"*"}), UnsupportedError);
 }
 
-/// x + alpha tanh(x w), scaled by e^s, with a number of the code.
-Sample scaled_network() {
+void add_constant(Sample& sample, const std::string& name, const std::vector<float>& values) {
+  sample.node("Constant", {}, {name});
+  auto& attribute = sample.attribute("value", 4);
+  attribute.mutable_t()->set_data_type(test::kFloat);
+  attribute.mutable_t()->add_dims(std::ssize(values));
+  for (const auto value : values) attribute.mutable_t()->add_float_data(value);
+}
+
+/// x + alpha tanh(x w), scaled by e^s, with a number of the code: an initialiser, or a node.
+Sample scaled_network(bool number_is_node = false) {
   Sample sample(15);
+  if (number_is_node) add_constant(sample, "width", {2});
   sample.input("x", {-1, 2}).node("MatMul", {"x", "w"}, {"h"}).node("Tanh", {"h"}, {"t"});
   sample.node("Mul", {"t", "alpha"}, {"a"}).node("Add", {"x", "a"}, {"r"});
   sample.node("Exp", {"s"}, {"e"}).node("Mul", {"r", "e"}, {"m"});
@@ -70,7 +79,7 @@ Sample scaled_network() {
   sample.floats("w", {2, 2}, {1, 2, 3, 4});
   sample.floats("alpha", {}, {0});
   sample.floats("s", {1}, {1});
-  sample.floats("width", {}, {2});
+  if (!number_is_node) sample.floats("width", {}, {2});
   return sample;
 }
 
@@ -78,6 +87,8 @@ TEST(Trainable, single_numbers_are_learnt_where_the_codes_numbers_are_nodes) {
   auto sample = scaled_network();
   EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
   EXPECT_THAT(trainable(sample).kept, ElementsAre("alpha", "s", "width"));
+  EXPECT_THAT(trainable(scaled_network(true)).states,
+              ElementsAre(Pair("w", kParameter), Pair("alpha", kParameter), Pair("s", kParameter)));
   sample.model.set_producer_name("pytorch");
   const auto found = trainable(sample);
   EXPECT_THAT(found.states,
@@ -147,14 +158,6 @@ TEST(Trainable, operands_are_told_and_masks_and_what_divides_are_kept) {
   EXPECT_THAT(trainable(sample).operands, ElementsAre("gate", "token"));
 }
 
-void add_constant(Sample& sample, const std::string& name, const std::vector<float>& values) {
-  sample.node("Constant", {}, {name});
-  auto& attribute = sample.attribute("value", 4);
-  attribute.mutable_t()->set_data_type(test::kFloat);
-  attribute.mutable_t()->add_dims(std::ssize(values));
-  for (const auto value : values) attribute.mutable_t()->add_float_data(value);
-}
-
 TEST(Trainable, nodes_hold_weights_only_where_no_initialiser_does) {
   for (const bool initialiser : {true, false}) {
     Sample sample;
@@ -170,6 +173,26 @@ TEST(Trainable, nodes_hold_weights_only_where_no_initialiser_does) {
       EXPECT_THAT(states, ElementsAre(Pair("ones", kParameter), Pair("zeros", kParameter)));
     }
   }
+}
+
+TEST(Trainable, nodes_hold_weights_beside_an_initialiser_that_is_none) {
+  Sample sample;
+  add_constant(sample, "ones", {1, 1});
+  add_constant(sample, "zeros", {0, 0});
+  sample.input("x", {-1, 2}).node("Div", {"x", "range"}, {"d"});
+  sample.node("LayerNormalization", {"d", "ones", "zeros"}, {"y"}).output("y");
+  sample.floats("range", {2}, {2, 4});
+  EXPECT_THAT(trainable(sample).states,
+              ElementsAre(Pair("ones", kParameter), Pair("zeros", kParameter)));
+}
+
+TEST(Trainable, a_table_of_whole_numbers_is_not_learnt) {
+  Sample sample;
+  sample.input("i", {2}, test::kInt64).node("Gather", {"table", "i"}, {"j"});
+  sample.node("Gather", {"w", "j"}, {"y"}).output("y");
+  sample.constants("table", {1, 0});
+  sample.floats("w", {2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
 }
 
 TEST(Trainable, groups_that_are_normalised_as_instances_have_no_weights_of_their_own) {
@@ -230,17 +253,26 @@ TEST(Trainable, the_last_activation_and_other_outputs_are_left_out) {
   EXPECT_EQ(found.outputs_in_file, 2u);
   EXPECT_EQ(found.model.outputs.front().name, "y");
   EXPECT_EQ(found.model.nodes.size(), 5u);
+  for (const auto* op : {"Sigmoid", "Softmax", "LogSoftmax", "Relu"}) {
+    sample.graph().mutable_node(6)->set_op_type(op);
+    EXPECT_EQ(trainable(sample).last_activation, op == std::string("Relu") ? "" : op);
+  }
+  sample.graph().mutable_node(6)->set_op_type("Sigmoid");
+  sample.graph().mutable_node(6)->set_domain("com.example");
+  EXPECT_EQ(trainable(sample).last_activation, "") << "another domain's operator";
 }
 
-TEST(Trainable, nothing_to_learn_and_float16_are_refused) {
+TEST(Trainable, nothing_to_learn_and_parameters_of_16_bits_are_refused) {
   Sample sample;
   sample.input("x", {2}).node("Relu", {"x"}, {"y"}).output("y");
   EXPECT_THROW(trainable(sample), UnsupportedError);
-  Sample half;
-  half.input("x", {2, 2}, 10).node("MatMul", {"x", "w"}, {"y"}).output("y", 10);
-  auto& weight = half.initializer("w", {2, 2}, 10);
-  for (int i = 0; i < 4; ++i) weight.add_int32_data(0);
-  EXPECT_THROW(trainable(half), UnsupportedError);
+  for (const int type : {10, 16}) {
+    Sample half;
+    half.input("x", {2, 2}, type).node("MatMul", {"x", "w"}, {"y"}).output("y", type);
+    auto& weight = half.initializer("w", {2, 2}, type);
+    for (int i = 0; i < 4; ++i) weight.add_int32_data(0);
+    EXPECT_THROW(trainable(half), UnsupportedError) << type;
+  }
 }
 
 /// A run folder stores the network, and builds it again.

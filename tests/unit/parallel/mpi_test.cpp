@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "parallel/comm/communicator.h"
+#include "parallel/comm/mpi_control.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/thread_group.h"
 
@@ -90,6 +93,20 @@ TEST(Mpi, groups_follow_one_another) {
     const int n = communicator.world_size();
     EXPECT_THAT(data, testing::Each(static_cast<float>(n * (n - 1) / 2 + n * group)));
   }
+}
+
+TEST(Mpi, processes_that_ended_before_they_were_watched_have_ended) {
+  ProcessWatch watch;
+  auto process = ProcessIdentity::of_this_process();
+  watch.add(1, process);
+  const auto child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  process.number = child;
+  watch.add(2, process);
+  process.boot = {};
+  watch.add(3, process);
+  EXPECT_THAT(watch.ended(), testing::ElementsAre(2)) << "the third is on another host";
 }
 
 }  // namespace

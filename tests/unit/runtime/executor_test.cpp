@@ -290,12 +290,17 @@ TEST_F(ExecutorTest, the_finite_check_sees_only_the_value_in_a_concat_and_no_oth
 TEST_F(ExecutorTest, a_profile_has_one_entry_per_step_on_the_devices_clock) {
   Executor executor(make_plan(joined(), {&device}), states);
   executor.run();
-  const auto profile = executor.run_profiled();
+  std::vector<NodeId> told;
+  const auto profile =
+      executor.run_profiled([&](const StepProfile& step) { told.push_back(step.node); });
+  EXPECT_EQ(executor.run_profiled().size(), 4u);
   ASSERT_EQ(profile.size(), 4u);
+  ASSERT_EQ(told.size(), 4u);
   const double starts[] = {0, 1, 2, 2};
   const double times[] = {1, 1, 0, 1};
   for (std::size_t i = 0; i < profile.size(); ++i) {
     EXPECT_EQ(profile[i].node.index(), i);
+    EXPECT_EQ(told[i].index(), i);
     EXPECT_EQ(profile[i].kernel, i == 2 ? "" : "reference");
     EXPECT_EQ(profile[i].start.seconds, starts[i]);
     EXPECT_EQ(profile[i].time.seconds, times[i]);

@@ -71,6 +71,13 @@ TEST(KernelValues, only_nan_agrees_with_nan) {
   EXPECT_THAT(disagreement(one(1), one(nan)), HasSubstr("is 1 instead of nan"));
 }
 
+TEST(KernelValues, an_infinity_does_not_excuse_other_elements) {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  const auto two = [](float a, float b) { return Tensor({2}, std::vector{a, b}); };
+  EXPECT_THAT(disagreement(two(infinity, 2), two(infinity, 1)), HasSubstr("is 2 instead of 1"));
+  EXPECT_THAT(disagreement(two(1, 2), two(infinity, 2)), HasSubstr("is 1 instead of inf"));
+}
+
 TEST(KernelValues, integers_agree_in_all_bits) {
   const Tensor two({1}, std::vector<std::int32_t>{2}), three({1}, std::vector<std::int32_t>{3});
   EXPECT_EQ(disagreement(two, two), "");
