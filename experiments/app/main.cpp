@@ -102,12 +102,12 @@ struct Call {
 };
 
 void print_failure(const Call& call, int exit_code, const std::string& message) {
-  if (call.json && parallel::leads_processes())
+  if (call.json && parallel::leads_processes() && !parallel::has_launcher())
     app::print_error_document(call.command, exit_code, message);
 }
 
-int run(int argc, char** argv, Call& call) {
-  require_stack();
+// Its frame alone may be larger than the stack that require_stack() replaces.
+[[gnu::noinline]] int run(int argc, char** argv, Call& call) {
   drop_relative_path_elements();
   app::Context context;
   app::CommandLine program(
@@ -179,6 +179,7 @@ int main(int argc, char** argv) {
                .command = {}};
   parallel::MpiSession::tell_when_stuck([&](const std::string& what) { fail(call, 1, what); });
   try {
+    require_stack();
     const int exit_code = run(argc, argv, call);
     parallel::leave_last_words(exit_code, "");
     return exit_code;

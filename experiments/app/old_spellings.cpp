@@ -16,6 +16,8 @@ constexpr OldSpelling kOldSpellings[] = {
     {"run", "--weights", "triptych run RUN"},
     {"evaluate", "--weights", "triptych evaluate RUN"},
     {"quantize", "--weights", "triptych quantize RUN"},
+    {"run", "--checkpoint", "triptych run RUN"},
+    {"evaluate", "--checkpoint", "triptych evaluate RUN"},
     {"run", "--output-dir", "--out"},
     {"export", "--onnx", "--out FILE.onnx"},
     {"export", "--safetensors", "--out FILE.safetensors"},

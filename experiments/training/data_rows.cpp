@@ -101,9 +101,10 @@ std::vector<RunOption> mask_rows() {
       {.name = "--cache", .group = Data, .member = of_data<&D::cache_mib>,
        .field = "data.cache_mib",
        .value = "MIB",
-       .help = "memory for images per process in MiB, or with a unit: 2GiB (0: half of the available "
-          "memory). The others are read for each use",
-       .limits = WholeLimits{0, kMaxMemoryMib}, .unit = Unit::Mebibytes, .for_images = true, .resume = Replaceable,
+       .help = "memory for images per process in MiB, or with a unit: 2GiB (0: half of the "
+          "available memory). The others are read for each use",
+       .limits = WholeLimits{0, kMaxMemoryMib}, .unit = Unit::Mebibytes, .for_images = true,
+       .resume = Replaceable,
        .ranks = Own},
       {.name = "--invert", .group = Data, .member = of_data<&D::invert>, .field = "data.invert",
        .help = "use the dark part of each mask as the target",

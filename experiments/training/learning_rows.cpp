@@ -104,8 +104,8 @@ std::vector<RunOption> step_rows() {
       {.name = "--memory-limit", .group = Learning, .member = of_run<&C::memory_limit_mib>,
        .field = "memory_limit_mib",
        .value = "MIB",
-       .help = "limit on the memory of activations in MiB, or with a unit: 2GiB (0: no limit). Cheap "
-          "ones are recomputed to stay below it",
+       .help = "limit on the memory of activations in MiB, or with a unit: 2GiB (0: no limit). "
+          "Cheap ones are recomputed to stay below it",
        .limits = WholeLimits{0, kMaxMemoryMib}, .unit = Unit::Mebibytes, .resume = Replaceable},
   };
   // clang-format on

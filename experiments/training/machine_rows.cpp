@@ -152,18 +152,21 @@ std::vector<RunOption> rank_rows() {
        .field = "interconnect", .python = "interconnect",
        .value = "SHAPE",
        .help = "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)",
+
        .conditions = {simulated}, .resume = Replaceable, .ranks = Own},
       {.name = "--link-latency", .group = Ranks, .member = of_ranks<&R::link_latency_s>,
        .field = "link_latency_s", .python = "link_latency",
        .value = "SECONDS",
        .help = "simulated: latency of a link in seconds, or with a unit: 1us",
-       .limits = NumberLimits{0, 3600}, .unit = Unit::Seconds, .conditions = {simulated}, .resume = Replaceable,
+       .limits = NumberLimits{0, 3600}, .unit = Unit::Seconds,
+       .conditions = {simulated}, .resume = Replaceable,
        .ranks = Own},
       {.name = "--link-bandwidth", .group = Ranks, .member = of_ranks<&R::link_bytes_per_s>,
        .field = "link_bytes_per_s", .python = "link_bandwidth",
        .value = "BYTES/S",
        .help = "simulated: bytes per second of a link in each direction, or with a unit: 10GB/s",
-       .limits = NumberLimits{1, 1e15}, .unit = Unit::BytesPerSecond, .conditions = {simulated}, .resume = Replaceable,
+       .limits = NumberLimits{1, 1e15}, .unit = Unit::BytesPerSecond,
+       .conditions = {simulated}, .resume = Replaceable,
        .ranks = Own},
       {.name = "--strategy", .group = Ranks, .member = strategy, .field = "strategy",
        .python = "strategy",
@@ -197,7 +200,8 @@ std::vector<RunOption> rank_rows() {
        .field = "timeout_s", .python = "timeout",
        .value = "SECONDS",
        .help = "seconds that the other ranks wait for a rank, or with a unit: 5min",
-       .limits = NumberLimits{0.001, 1e6}, .unit = Unit::Seconds, .resume = Free, .ranks = Own, .stored = false},
+       .limits = NumberLimits{0.001, 1e6}, .unit = Unit::Seconds, .resume = Free,
+       .ranks = Own, .stored = false},
   };
   // clang-format on
 }

@@ -260,6 +260,8 @@ bool leads_processes() {
   return rank == nullptr || std::string_view(rank) == "0";
 }
 
+bool has_launcher() { return std::getenv(kWordsVariable) != nullptr; }
+
 void leave_last_words(int exit_code, const std::string& error, int lost_rank) {
   const char* folder = std::getenv(kWordsVariable);
   const char* rank = std::getenv(kRankVariable);

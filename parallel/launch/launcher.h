@@ -31,6 +31,8 @@ LaunchOutcome launch(const Launch& request);
 void announce_process();
 /// False in a process of an MPI program except rank 0, which speaks for all.
 bool leads_processes();
+/// True in a rank that launch() started. The launcher then reports how it failed.
+bool has_launcher();
 /// Called at the end of the program: tells the launcher how this rank ended. `lost_rank` has died
 /// or stalled, which ended this one. -1: none.
 void leave_last_words(int exit_code, const std::string& error, int lost_rank = -1);

@@ -43,7 +43,7 @@ class Golden(ProgramTest):
     def test_weights_are_those_of_the_checkpoint(self):
         [checkpoint] = (GOLDEN / "run/checkpoint").glob("*.safetensors")
         stored = tensors_of(checkpoint)
-        self.succeed("export", "golden/run", "--safetensors", "weights.safetensors")
+        self.succeed("export", "golden/run", "--out", "weights.safetensors")
         weights = tensors_of(self.folder / "weights.safetensors")
         self.assertGreater(len(weights), 10)
         for name, tensor in weights.items():
@@ -76,7 +76,7 @@ class Golden(ProgramTest):
 
 
 class OtherVersions(ProgramTest):
-    FILES = [("run/checkpoint/checkpoint-000002.json", 3, ["export", "golden/run", "--safetensors", "w.safetensors"]),
+    FILES = [("run/checkpoint/checkpoint-000002.json", 3, ["export", "golden/run", "--out", "w.safetensors"]),
              ("run/report.json", 1, ["page", "golden/run", "--out", "page.html"]),
              ("machine.json", 1, ["machine", "show", "golden/machine.json"]),
              ("device.json", 1, ["bench", "bandwidth", "--device", "golden/device.json"]),

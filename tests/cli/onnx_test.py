@@ -130,7 +130,7 @@ class OnnxFiles(ProgramTest):
         self.expect_error(2, "run", "model.onnx", "--input", "x.npy", *DIR, "--previous", says=["--previous", "ONNX"])
         self.expect_error(2, "run", "run", "--input", "x.npy", *DIR, "--bind", "batch=2", says=["--bind", "trained run"])
         self.expect_error(2, "run", "model.onnx", "--input", "x.npy", says="--out is required")
-        self.expect_error(2, "run", "--input", "x.npy", *DIR, says="model is required")
+        self.expect_error(2, "run", "--input", "x.npy", *DIR, says="MODEL is missing")
 
     def test_memory_is_bounded(self):
         self.save([node("Expand", ["x", "to"], ["y"])], [value_info("x", [2, 3]), value_info("to", [3], INT64)],

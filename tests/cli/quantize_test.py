@@ -74,7 +74,7 @@ class Quantize(ProgramTest):
         self.expect_error(2, "quantize", "b", "--out", "c", says="int8 already")
         self.expect_error(2, "quantize", "a", "--out", "b", says="holds a run already")
         self.expect_error(2, "quantize", "nowhere", "--out", "c", says="no checkpoint")
-        self.expect_error(2, "quantize", "--out", "c", says="run is required")
+        self.expect_error(2, "quantize", "--out", "c", says="RUN is missing")
         for option, value in [("--images", "0"), ("--percentile", "101"), ("--percentile", "x"),
                               ("--threads", "-1")]:
             self.expect_error(2, "quantize", "a", "--out", "c", option, value,

@@ -43,7 +43,7 @@ class Directory(unittest.TestCase):
         shutil.copytree(LABS / "handouts" / SHIPPED, self.labs / "handouts" / SHIPPED)
 
     def solve(self):
-        self.results(0, "start", 7, self.folder)
+        self.results(0, "start", 7, "--out", self.folder)
         shutil.copytree(HERE / "solutions" / SHIPPED, self.folder, dirs_exist_ok=True)
         self.results(0, "predict", 7, self.folder)
 
@@ -73,7 +73,7 @@ class Directory(unittest.TestCase):
         (handout / "README.md").write_text("# Cache\n")
         (handout / "answers.json").write_text('{"predictions": {"cycles_1": null}, "explanations": {"q1": null}}')
         (handout / "formulas.json").write_text('{"cycles": "m"}')
-        self.results(0, "start", 12, self.folder)
+        self.results(0, "start", 12, "--out", self.folder)
         [report] = self.results(1, "check", 12, self.folder, "--without-predictions")
         self.assertEqual([item["points"] for item in report["items"]], [60, 20, 20])
         self.assertIn("count the tiles", report["items"][0]["said"])

@@ -250,10 +250,7 @@ void add_labs_option(Command& command, LabOptions& options) {
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
                  const std::string& name, const std::string& help) {
   auto command = lab.add_subcommand(name, help);
-  const auto last = std::ssize(labs::labs()) - 1;
-  command.add_option("number", options->number, "number of the lab")
-      .required()
-      .check(whole_from(0, last));
+  command.add_option("number", options->number, "number of the lab").required();
   add_labs_option(command, *options);
   command.add_flag("--json", context.json, "print JSON");
   return command;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/option_rows.h"
+#include "experiments/app/output.h"
 #include "experiments/app/train_options.h"
 #include "parallel/launch/launcher.h"
 #include "parallel/strategies/rank_graph.h"
@@ -130,11 +132,20 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
   return 0;
 }
 
+/// The exit code of ranks that are not launched again, and a document about their failure if they
+/// were asked for one.
+int end(const parallel::Launch& request, const parallel::LaunchOutcome& outcome) {
+  const auto& arguments = request.arguments;
+  if (outcome.exit_code != 0 && std::ranges::find(arguments, "--json") != arguments.end())
+    print_error_document(arguments.front(), outcome.exit_code, outcome.verdict);
+  return outcome.exit_code;
+}
+
 /// Prints what came of it, in one line.
 int launch_once(const parallel::Launch& request) {
   const auto outcome = parallel::launch(request);
   say_always(fmt::format("triptych launch: {}\n", outcome.verdict));
-  return outcome.exit_code;
+  return end(request, outcome);
 }
 
 /// Launches until the run has ended; one line each time.
@@ -145,7 +156,7 @@ int launch_elastic(parallel::Launch request) {
     const auto next = run.after(outcome, request.ranks);
     say_always(fmt::format("triptych launch: {}{}{}\n", outcome.verdict,
                            next.text.empty() ? "" : "; ", next.text));
-    if (next.ranks == 0) return outcome.exit_code;
+    if (next.ranks == 0) return end(request, outcome);
     request.ranks = next.ranks;
     request.arguments = run.arguments();
   }

@@ -21,7 +21,6 @@ TEST(NearestName, is_two_changes_away_at_most_or_begins_with_the_word) {
       {"eva", {"evaluate", "evaluation"}, "evaluate"},
       {"eva", {"evaluation", "evaluate"}, "evaluate"},
       {"eva", {"evaluation", "evaluate", "evaporate"}, "evaluate"},
-      {"abc", {"abcdef", "abd"}, "abcdef"},
       {"abc", {"abd", "abcdef"}, "abd"},
       {"abc", {"axy", "abcdef"}, "abcdef"},
       {"ev", {"evaluate"}, ""},

@@ -14,14 +14,14 @@ TEST(Augmentation, words_are_sets_of_changes) {
   for (const auto* text : {"none", "flips", "all", "strong", "noise"})
     EXPECT_EQ(text_of(text), text);
   EXPECT_EQ(text_of("elastic,rotate,flips"), "all");
-  EXPECT_EQ(text_of("noise,scale,noise"), "scale,noise");
+  EXPECT_EQ(text_of("noise, scale,noise"), "scale,noise");
   EXPECT_EQ(Augmentation::from_text("flips"), Augmentation({Change::Flips}));
   for (const auto& [change, name] : kNamesOf<Change>)
     EXPECT_TRUE(Augmentation::from_text("strong").has(change)) << name;
 }
 
 TEST(Augmentation, another_text_is_refused_with_what_there_is) {
-  for (const auto* text : {"", "flip", ",flips", "flips,none", "flips, noise"}) {
+  for (const auto* text : {"", "flip", ",flips", "flips,none", "flips noise"}) {
     try {
       Augmentation::from_text(text);
       ADD_FAILURE() << text;
