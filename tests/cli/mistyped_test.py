@@ -70,7 +70,7 @@ LINES = [
     ("bench conv --shape 64,64,128", 2, ["--shape needs 4 values with commas"]),
     ("mmu test", 2, ["PROGRAMS is missing"]),
     ("machine show", 2, ["MACHINE is missing"]),
-    ("lab start", 2, ["NUMBER is missing", "0 to 9"]),
+    ("lab start", 2, ["NUMBER is missing: number of the lab"]),
     ("launch -n 2", 2, ["COMMAND is missing"]),
     ("launch train", 2, ["--ranks is required"]),
     ("synthesize", 2, ["--out is required"]),

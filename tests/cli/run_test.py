@@ -136,6 +136,15 @@ class Run(ProgramTest):
         self.assertEqual(self.apply("--out", "a.tif", "--stack", images="stack.tif")[0]["output"], "a.tif")
         self.expect_error(2, "run", "run", "--input", "stack.tif", "--out", "b", "--stack", says="--format")
 
+    def test_options_that_mean_nothing_for_these_files_are_refused(self):
+        for options, needed in ((["--objects", "watershed"], "--save instances"),
+                                (["--save", "overlay", "--values", "classes"], "--save mask"),
+                                (["--save", "probabilities", "--threshold", "0.4"], "--save mask or"),
+                                (["--stream-above", "100"], "--format tiff"),
+                                (["--format", "tiff", "--tta", "flips", "--stream-above", "100"], "--tta flips")):
+            self.expect_error(2, "run", "run", "--input", "data/images", "--out", "b", *options, says=needed)
+            self.assertFalse((self.folder / "b").exists())
+
     def test_a_stack_with_a_broken_section_leaves_no_file(self):
         stack = tiff_stack(20, 18, [[k] * (20 * 18) for k in range(3)])
         (self.folder / "stack.tif").write_bytes(stack[:-100])
