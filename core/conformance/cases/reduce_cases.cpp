@@ -10,6 +10,9 @@
 namespace triptych::conformance {
 namespace {
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 OpPtr reduce(ReduceKind kind, std::vector<std::int64_t> axes, bool keepdims = true) {
   return make_op(Reduce(kind, std::move(axes), keepdims));
 }
@@ -60,7 +63,6 @@ void add_argmax(std::vector<OpCase>& cases) {
   }
   const auto ties = exactly(DType::F32, {2, 4}, {1, 3, 3, 2, -1, -1, -1, -1});
   cases.push_back({"first_of_ties", make_op(op), {ties}});
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const auto nans =
       exactly(DType::F32, {3, 4}, {1, kNan, 3, kNan, kNan, 1, 2, kNan, 1, 2, 3, kNan});
   cases.push_back({"first_nan", make_op(op), {nans}});
@@ -71,9 +73,9 @@ void add_argmax(std::vector<OpCase>& cases) {
 
 /// A maximum or minimum is chosen, not computed: a subnormal stays.
 void add_subnormals(std::vector<OpCase>& cases) {
-  constexpr double kSubnormal = 0x1p-149, kTiny = 0x1p-126;
-  std::vector<double> values = {kSubnormal, -1, -kSubnormal, -1,
-                                kSubnormal, 0,  -kTiny,      -kSubnormal};
+  constexpr double subnormal = 0x1p-149, tiny = 0x1p-126;
+  std::vector<double> values = {subnormal, -1, -subnormal, -1,
+                                subnormal, 0,  -tiny,      -subnormal};
   const auto add = [&](ReduceKind kind) {
     const auto x = exactly(DType::F32, {4, 2}, values);
     cases.push_back({"around_the_smallest_normal", reduce(kind, {1}), {x}, false});
@@ -85,8 +87,6 @@ void add_subnormals(std::vector<OpCase>& cases) {
 
 /// A NaN is in the result wherever it lies: alone in a lane, in a later block, in a column.
 void add_special(std::vector<OpCase>& cases, ReduceKind kind) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> values(std::size_t{3} * 2500, 1);
   for (const std::size_t place : {0, 2499, 2500 + 1030}) values[place] = kNan;
   values[5003] = -kInfinity;
@@ -119,7 +119,6 @@ void add_reduce_cases(std::vector<OpCase>& cases) {
                    reduce(ReduceKind::Sum, {0}),
                    {exactly(DType::F32, {4}, {1e6, 0.25, -1e6, 0.125})},
                    false});
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const auto kind : {ReduceKind::Sum, ReduceKind::Mean}) {
     for (const std::int64_t axis : {0, 1}) {
       cases.push_back({fmt::format("nan_along_{}", axis),
