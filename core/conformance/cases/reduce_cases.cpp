@@ -74,8 +74,7 @@ void add_argmax(std::vector<OpCase>& cases) {
 /// A maximum or minimum is chosen, not computed: a subnormal stays.
 void add_subnormals(std::vector<OpCase>& cases) {
   constexpr double subnormal = 0x1p-149, tiny = 0x1p-126;
-  std::vector<double> values = {subnormal, -1, -subnormal, -1,
-                                subnormal, 0,  -tiny,      -subnormal};
+  std::vector<double> values = {subnormal, -1, -subnormal, -1, subnormal, 0, -tiny, -subnormal};
   const auto add = [&](ReduceKind kind) {
     const auto x = exactly(DType::F32, {4, 2}, values);
     cases.push_back({"around_the_smallest_normal", reduce(kind, {1}), {x}, false});
