@@ -22,7 +22,6 @@ namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
-using segmentation::Sample;
 
 constexpr const char* kClasses = "classes.csv";
 

@@ -29,7 +29,6 @@ namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
-using page::Cell;
 using page::Chart;
 using page::Part;
 using page::Table;

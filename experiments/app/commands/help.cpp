@@ -24,6 +24,7 @@ Command find_below(const Command& command, const std::string& name) {
   const auto found = std::ranges::find(below, name, &Command::name);
   if (found != below.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(below.size());
   for (const auto& one : below) names.push_back(one.name());
   throw InvalidArgument(fmt::format("there is no command \"{}\"{}", name, suggestion(name, names)));
 }

@@ -27,6 +27,7 @@ struct PageOptions {
 void require_folder(const std::string& run, const std::vector<Command>& pages) {
   if (std::filesystem::exists(run)) return;
   std::vector<std::string> names;
+  names.reserve(pages.size());
   for (const auto& page : pages) names.push_back(page.name());
   throw InvalidArgument(fmt::format("there is no folder \"{}\"{}", run, suggestion(run, names)));
 }
@@ -35,7 +36,7 @@ std::filesystem::path write_page(const PageOptions& options) {
   const std::filesystem::path folder = options.run;
   auto report = load_document(folder / training::kReportFile, "train");
   if (!options.evaluation.empty()) report = with_evaluation(std::move(report), options.evaluation);
-  const auto out =
+  auto out =
       options.out.empty() ? folder / training::kPageFile : std::filesystem::path(options.out);
   require_writable(out);
   write_own_file(out, run_page(report, run_pictures(folder, report)));
