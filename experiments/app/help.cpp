@@ -85,9 +85,10 @@ Sections sections_of(const Command& command) {
     if (place == sections.end()) place = sections.insert(sections.end(), {option.heading, {}});
     place->second.push_back(std::move(option));
   }
-  std::ranges::stable_partition(sections,
-                                [](const auto& one) { return one.first != kCommonHeading; });
-  std::ranges::stable_partition(sections, [](const auto& one) { return one.first == "Options"; });
+  std::stable_partition(sections.begin(), sections.end(),
+                        [](const auto& one) { return one.first != kCommonHeading; });
+  std::stable_partition(sections.begin(), sections.end(),
+                        [](const auto& one) { return one.first == "Options"; });
   return sections;
 }
 

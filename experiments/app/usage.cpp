@@ -185,7 +185,7 @@ std::string wrong_value(const CLI::App& command, const std::string& message) {
 std::string usage_problem(CLI::App& app, const CLI::ParseError& error) {
   const auto& command = deepest(app);
   const auto unknown = app.remaining(true);
-  const std::string message = error.what();
+  std::string message = error.what();
   const auto is = [&](const char* name) { return error.get_name() == name; };
   // A mistyped command leaves its values to the program, which may take one for a command.
   const auto own = app.remaining(false);

@@ -86,6 +86,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
 template <class Range, class Name>
 std::vector<std::string> names_of_all(const Range& range, Name name) {
   std::vector<std::string> names;
+  names.reserve(std::size(range));
   for (const auto& one : range) names.emplace_back(name(one));
   return names;
 }
