@@ -39,14 +39,14 @@ inline constexpr std::int64_t kSlackPositions = 64;
 /// Bytes of memory that a value of this shape then needs, those of slack included.
 std::size_t bytes_of(const Shape& shape, const ChannelsLast& format);
 
-/// Which operands of a node a kernel takes channels last, beside planes: of float32 and of int8.
-/// It computes the bits that it would from planes that are rounded to bfloat16, or rounds what it
-/// computes from them.
+/// Operands of a node that a kernel accepts channels last as well as in planes, for float32 and
+/// int8 values. The results have the bits that planes rounded to bfloat16 would give, or are
+/// themselves rounded.
 struct ChannelsLastOperands {
   std::vector<bool> inputs;  ///< by number
   bool output = false;       ///< output 0
-  bool all_or_none = false;  ///< of those that it takes
-  std::int64_t pad = 0;      ///< positions of zeros around an image that it reads
+  bool all_or_none = false;  ///< the accepted operands must all have this format, or none
+  std::int64_t pad = 0;      ///< zero positions that the kernel reads around an image
 };
 
 /// How the plan places one operand of a node. Dense row-major, except that neighbours along the
@@ -55,7 +55,7 @@ struct ChannelsLastOperands {
 struct Operand {
   TensorSpec spec;
   std::int64_t outer_stride = 0;  ///< elements from index i to i + 1 of dimension 0
-  /// The outer stride says nothing then. Only kernels that ask for it are given it.
+  /// outer_stride is unused then. Only kernels with KernelEntry::channels_last receive this format.
   std::optional<ChannelsLast> channels_last = std::nullopt;
 
   static Operand dense(TensorSpec spec);
@@ -170,7 +170,7 @@ struct KernelEntry {
   /// modelled.
   std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
   Accuracy accuracy = Accuracy::PlainSum;
-  /// Asked with operands as planes; nullptr: it takes nothing else.
+  /// Accepted channels-last operands. The query has planes. nullptr: none.
   ChannelsLastOperands (*channels_last)(const KernelQuery& query) = nullptr;
 };
 

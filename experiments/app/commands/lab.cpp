@@ -270,26 +270,24 @@ void add_lab_command(Command& app, Context& context) {
   auto listing = command.add_subcommand("list", "List all labs");
   listing.add_flag("--json", context.json, "print JSON");
   add_labs_option(listing, *options);
-  listing.callback([options, &context] {
-    options->choose_labs();
-    list_labs(context.json);
-  });
+  const auto on_call = [options](Command& part, const auto& action) {
+    part.callback([options, action] {
+      options->choose_labs();
+      action(*options);
+    });
+  };
+  on_call(listing, [&context](const LabOptions&) { list_labs(context.json); });
   auto starting =
       add_part(command, context, options, "start", "Copy a lab's handout to a new folder");
   starting.add_option("--out", options->folder, "new or empty folder (default: lab-NUMBER-NAME)");
   starting.add_flag("--notebook", options->notebook,
                     "also write the lab as a Jupyter notebook, lab.ipynb");
-  starting.callback([options, &context] {
-    options->choose_labs();
-    start_lab(*options, context.json);
-  });
+  on_call(starting, [&context](const LabOptions& given) { start_lab(given, context.json); });
   auto predicting =
       add_part(command, context, options, "predict", "Commit the predictions in answers.json");
   add_folder(predicting, *options);
-  predicting.callback([options, &context] {
-    options->choose_labs();
-    commit_predictions(*options, context.json);
-  });
+  on_call(predicting,
+          [&context](const LabOptions& given) { commit_predictions(given, context.json); });
   auto checking =
       add_part(command, context, options, "check", "Grade a folder and explain what is wrong");
   add_folder(checking, *options);
@@ -308,10 +306,7 @@ void add_lab_command(Command& app, Context& context) {
       .add_option("--results", options->results,
                   "file of the points for autograders (results.json of Gradescope)")
       .output_file();
-  checking.callback([options, &context] {
-    options->choose_labs();
-    check_lab(*options, context);
-  });
+  on_call(checking, [&context](const LabOptions& given) { check_lab(given, context); });
 }
 
 }  // namespace triptych::app

@@ -61,4 +61,9 @@ inline Sample one_node(const std::string& op, const Integers& sizes, std::int64_
   return sample;
 }
 
+/// Matches these values within 1e-5.
+inline auto close_to(std::vector<double> values) {
+  return ::testing::Pointwise(::testing::DoubleNear(1e-5), std::move(values));
+}
+
 }  // namespace triptych::test
