@@ -7,8 +7,8 @@
 #include <functional>
 #include <map>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"

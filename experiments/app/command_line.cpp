@@ -12,12 +12,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
 #include "core/base/memory_budget.h"
 #include "core/base/nearest_name.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/help.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/ruled_app.h"

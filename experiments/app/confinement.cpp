@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/folder.h"
-#include "core/base/speech.h"
 #include "core/io/beneath.h"
 #include "core/io/input_file.h"
 #include "experiments/app/options.h"

@@ -13,10 +13,10 @@
 namespace triptych::app {
 
 using page::Cell;
-using page::Part;
+using page::JsonView;
 using page::Table;
 
-std::vector<Cell> cells_of(const Part& object, std::span<const Column> columns) {
+std::vector<Cell> cells_of(const JsonView& object, std::span<const Column> columns) {
   std::vector<Cell> cells;
   for (const auto& column : columns)
     cells.push_back(page::number_cell(object[column.key], column.unit));
@@ -47,7 +47,7 @@ constexpr Column kImageColumns[] = {{"width", "width", "1"},
 constexpr Column kRegionColumns[] = {{"v_rand", "V-Rand", "%"}, {"v_info", "V-Info", "%"}};
 
 /// Scores of all images and classes together.
-void write_figures(page::Page& page, const Part& evaluation, const ScoredImages& of) {
+void write_figures(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   auto table = table_of(of.id + "figures", fmt::format("Scores of {}", of.name), {},
                         std::span(kImageColumns).subspan(3));
   auto cells = cells_of(evaluation, std::span(kImageColumns).subspan(3));
@@ -61,7 +61,7 @@ void write_figures(page::Page& page, const Part& evaluation, const ScoredImages&
   page.table(table);
 }
 
-void write_confusion(page::Page& page, const Part& evaluation, const ScoredImages& of) {
+void write_confusion(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   Table table{.id = of.id + "confusion",
               .caption = fmt::format("Pixels of each class, by prediction, in {}", of.name),
               .columns = {},
@@ -77,7 +77,7 @@ void write_confusion(page::Page& page, const Part& evaluation, const ScoredImage
   if (!table.rows.empty()) page.table(table);
 }
 
-void write_images(page::Page& page, const Part& evaluation, const ScoredImages& of) {
+void write_images(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   auto table = table_of(of.id + "images", fmt::format("Scores of each of {}", of.name), {"image"},
                         kImageColumns);
   const bool regions = !evaluation["regions"].null();
@@ -93,7 +93,7 @@ void write_images(page::Page& page, const Part& evaluation, const ScoredImages& 
 }
 
 /// How often predictions of a confidence are right.
-void write_calibration(page::Page& page, const Part& evaluation, const ScoredImages& of) {
+void write_calibration(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   Table table{.id = of.id + "calibration",
               .caption = fmt::format(
                   "Confidence of the predictions, and the share that is right, in {}", of.name),
@@ -114,28 +114,28 @@ void write_calibration(page::Page& page, const Part& evaluation, const ScoredIma
 }
 
 /// Dice of the image, or NaN.
-double dice_of(const Part& evaluation, const std::string& name) {
+double dice_of(const JsonView& evaluation, const std::string& name) {
   for (const auto& image : evaluation["images"].items())
     if (image["name"].text() == name) return image["dice"].number();
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-bool has_image(const Part& evaluation, const std::string& name) {
+bool has_image(const JsonView& evaluation, const std::string& name) {
   const auto images = evaluation["images"].items();
   return std::ranges::any_of(images,
-                             [&](const Part& image) { return image["name"].text() == name; });
+                             [&](const JsonView& image) { return image["name"].text() == name; });
 }
 
 }  // namespace
 
-void write_scores(page::Page& page, const Part& evaluation, const ScoredImages& of) {
+void write_scores(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   write_figures(page, evaluation, of);
   write_confusion(page, evaluation, of);
   write_calibration(page, evaluation, of);
   write_images(page, evaluation, of);
 }
 
-void write_pictures(page::Page& page, const Part& evaluation, const ScoredImages& of,
+void write_pictures(page::Page& page, const JsonView& evaluation, const ScoredImages& of,
                     const std::map<std::string, std::string>& pictures) {
   std::vector<std::pair<double, std::string>> order;  // images without a Dice come last
   for (const auto& [name, png] : pictures) {

@@ -20,7 +20,7 @@ struct Column {
 };
 
 /// The members of `object` that the columns show.
-std::vector<page::Cell> cells_of(const page::Part& object, std::span<const Column> columns);
+std::vector<page::Cell> cells_of(const page::JsonView& object, std::span<const Column> columns);
 
 /// An empty table whose columns are `first`, then `columns`.
 page::Table table_of(std::string id, std::string caption, std::vector<std::string> first,
@@ -36,11 +36,11 @@ struct ScoredImages {
 };
 
 /// Scores of all images together, confusion, calibration, and scores of each image.
-void write_scores(page::Page& page, const page::Part& evaluation, const ScoredImages& of);
+void write_scores(page::Page& page, const page::JsonView& evaluation, const ScoredImages& of);
 
 /// Pictures with the Dice of their images, the lowest first. `pictures` are PNG files in base64 by
 /// the name of the image; those without a score in `evaluation` are left out.
-void write_pictures(page::Page& page, const page::Part& evaluation, const ScoredImages& of,
+void write_pictures(page::Page& page, const page::JsonView& evaluation, const ScoredImages& of,
                     const std::map<std::string, std::string>& pictures);
 
 }  // namespace triptych::app

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "core/base/console.h"
 #include "core/base/csv_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/row_report.h"
 #include "experiments/page/text_table.h"
 

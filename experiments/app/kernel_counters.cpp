@@ -9,7 +9,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 

@@ -18,13 +18,13 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/interrupt.h"
 #include "core/base/memory_budget.h"
-#include "core/base/speech.h"
 #include "core/io/find_program.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/temporaries.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"

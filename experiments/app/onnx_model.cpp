@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "core/io/npy.h"
 #include "experiments/app/options.h"
 #include "experiments/app/saved_run.h"

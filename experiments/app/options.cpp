@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/onnx_model.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/training/imported_network.h"

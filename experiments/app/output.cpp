@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/output.h"
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/page/page.h"
 
 namespace triptych::app {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
-#include "core/base/speech.h"
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "experiments/training/run_folder.h"
 #include "systolic/sim/save_file.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/console.h"
 #include "core/base/csv_text.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/labels.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/base/list_text.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/value_names.h"
 
 namespace triptych::app {

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "core/base/console.h"
 #include "core/base/csv_text.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/picture.h"
 #include "experiments/app/message.h"
 #include "experiments/app/output.h"
@@ -34,7 +34,7 @@ void require_pictures(const training::SavedRun& run, const std::string& folder) 
   if (fs::is_regular_file(folder))
     throw InvalidArgument(
         fmt::format("--out \"{}\" is a file; give a folder for {}", folder, kClasses));
-  OwnFiles(folder).require(kClasses);
+  OutputLedger(folder).require(kClasses);
 }
 
 class Classifier {
@@ -134,7 +134,7 @@ void run_classes(const PredictionOptions& options, const training::SavedRun& run
   if (classifier.judged().empty()) throw IoError("no image could be read; the notes say why");
   auto results = results_json(classifier.judged(), class_names_of(run.config));
   training::make_folder(folder);
-  OwnFiles(folder).write(kClasses, classes_csv(results));
+  OutputLedger(folder).write(kClasses, classes_csv(results));
   if (left_out > 0) {
     say_note(fmt::format("{} of {} images could not be done", left_out, pictures.size()));
     context.exit_code = kUsage;

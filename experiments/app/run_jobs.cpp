@@ -9,10 +9,10 @@
 #include <map>
 #include <string_view>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/picture.h"
 #include "experiments/app/message.h"
 #include "experiments/training/data/picture_files.h"
@@ -120,7 +120,7 @@ std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& ou
         "--out \"{}\" names a file, and there are {} images; give a folder{}", out.string(),
         jobs.size(), inputs.size() == 1 ? ", or --stack for one TIFF of all sections" : ""));
   }
-  const OwnFiles own(names_file ? out.parent_path() : out);
+  const OutputLedger own(names_file ? out.parent_path() : out);
   std::map<fs::path, fs::path> input_of;
   for (auto& job : jobs) {
     const auto& input = job.input;

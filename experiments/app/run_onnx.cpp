@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include "core/base/console.h"
 #include "core/base/memory_budget.h"
-#include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
 #include "core/io/folder_lock.h"
 #include "core/io/npy.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/output.h"
 #include "experiments/machines/array_machine.h"
@@ -51,7 +51,7 @@ std::vector<std::string> output_files(const onnx::Model& model) {
 }
 
 /// Outputs that an earlier run, of a model with more of them, left in the folder.
-std::vector<std::string> outputs_left(const OwnFiles& own, std::size_t count) {
+std::vector<std::string> outputs_left(const OutputLedger& own, std::size_t count) {
   std::vector<std::string> left;
   for (; own.lists(output_file(count)); ++count) left.push_back(output_file(count));
   return left;
@@ -66,7 +66,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   import_options.given = load_inputs(model, options.inputs);
   const auto files = output_files(model);
   const FolderLock lock(options.folder);
-  OwnFiles own(options.folder);
+  OutputLedger own(options.folder);
   const auto left = outputs_left(own, files.size());
   for (const auto* names : {&files, &left})
     for (const auto& file : *names) own.require(file);

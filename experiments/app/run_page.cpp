@@ -16,7 +16,7 @@
 #include "core/base/list_text.h"
 #include "core/io/base64.h"
 #include "core/io/input_file.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
 #include "experiments/app/evaluation_page.h"
 #include "experiments/app/row_report.h"
@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using page::Chart;
-using page::Part;
+using page::JsonView;
 using page::Table;
 
 constexpr Column kEpochColumns[] = {{"epoch", "epoch", "1"},
@@ -53,11 +53,12 @@ constexpr Column kClassColumns[] = {{"images", "images", "1"},
                                     {"pooled_iou", "pooled IoU", "%"},
                                     {"boundary_f1", "boundary F1", "%"},
                                     {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
-std::string machine_name(const Part& machine) {
+std::string machine_name(const JsonView& machine) {
   return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
 }
 
-void add_point(page::ChartSeries& series, double x, const Part& y, const std::string& x_path = {}) {
+void add_point(page::ChartSeries& series, double x, const JsonView& y,
+               const std::string& x_path = {}) {
   if (y.null()) return;
   page::ChartPoint point;
   point.x = x;
@@ -68,7 +69,7 @@ void add_point(page::ChartSeries& series, double x, const Part& y, const std::st
 }
 
 /// A curve over the epochs for each of the columns `keys`, of each machine.
-Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> columns,
+Chart epoch_chart(Chart chart, const JsonView& machines, std::span<const Column> columns,
                   std::initializer_list<std::string_view> keys) {
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   for (const auto& machine : machines.items()) {
@@ -87,12 +88,12 @@ Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> col
   return chart;
 }
 
-bool makes_rows(const Part& machines) {
+bool makes_rows(const JsonView& machines) {
   const auto models = machines.items();
   return !models.empty() && models.front()["model"]["maps"].json() == page::Json(false);
 }
 
-Chart quality_chart(const Part& machines) {
+Chart quality_chart(const JsonView& machines) {
   Chart chart{.id = "quality", .title = "Quality on the validation images"};
   chart.y = {.label = "share", .unit = "%"};
   if (makes_rows(machines))
@@ -100,19 +101,19 @@ Chart quality_chart(const Part& machines) {
   return epoch_chart(std::move(chart), machines, kEpochColumns, {"dice", "iou"});
 }
 
-Chart validation_chart(const Part& machines) {
+Chart validation_chart(const JsonView& machines) {
   Chart chart{.id = "validation", .title = "Loss on the training and the validation images"};
   chart.y = {.label = "loss", .unit = "1"};
   return epoch_chart(std::move(chart), machines, kEpochColumns, {"loss", "validation_loss"});
 }
 
-Chart rate_chart(const Part& machines) {
+Chart rate_chart(const JsonView& machines) {
   Chart chart{.id = "rate", .title = "Learning rate at the end of each epoch"};
   chart.y = {.label = "learning rate", .unit = "1"};
   return epoch_chart(std::move(chart), machines, kEpochColumns, {"learning_rate"});
 }
 
-Chart loss_chart(const Part& machines) {
+Chart loss_chart(const JsonView& machines) {
   Chart chart{.id = "loss", .title = "Loss of every training step"};
   chart.x = {.label = "step", .unit = "count", .whole = true};
   chart.y = {.label = "loss", .unit = "1"};
@@ -127,7 +128,7 @@ Chart loss_chart(const Part& machines) {
   return chart;
 }
 
-Table loss_table(const Part& machines) {
+Table loss_table(const JsonView& machines) {
   Table table{.id = "losses", .caption = "Loss of every training step", .columns = {}, .rows = {}};
   table.columns = {"machine", "step", "loss"};
   for (const auto& machine : machines.items()) {
@@ -141,7 +142,7 @@ Table loss_table(const Part& machines) {
 }
 
 /// `id` and `caption` tell apart the tables below the charts.
-Table epoch_table(const Part& machines, const char* id, const char* caption) {
+Table epoch_table(const JsonView& machines, const char* id, const char* caption) {
   const auto columns =
       makes_rows(machines) ? std::span<const Column>(kRowColumns) : std::span(kEpochColumns);
   auto table = table_of(id, caption, {"machine"}, columns);
@@ -152,7 +153,7 @@ Table epoch_table(const Part& machines, const char* id, const char* caption) {
   return table;
 }
 
-void write_summary(page::Page& page, const Part& machines) {
+void write_summary(page::Page& page, const JsonView& machines) {
   page.section("run", "The run");
   Table table{.id = "machines", .caption = "What was trained where", .columns = {}, .rows = {}};
   table.columns = {"machine",    "device", "threads", "ranks",   "steps",
@@ -169,7 +170,7 @@ void write_summary(page::Page& page, const Part& machines) {
   page.table(table);
 }
 
-void write_learning(page::Page& page, const Part& machines) {
+void write_learning(page::Page& page, const JsonView& machines) {
   page.section("learning", "Learning");
   const auto losses = loss_chart(machines);
   if (!page::has_points(losses)) return page.missing("No step was trained.");
@@ -188,12 +189,12 @@ void write_learning(page::Page& page, const Part& machines) {
 }
 
 /// The scores of each class at the last evaluation, and at the best one where that was kept.
-void write_classes(page::Page& page, const Part& machines) {
+void write_classes(page::Page& page, const JsonView& machines) {
   page.section("classes", "Classes on the validation images");
   const auto columns = std::span(kClassColumns).first(5);
   auto table = table_of("classes-table", "Scores of each class, without the background",
                         {"machine", "evaluation", "class"}, columns);
-  const auto add = [&](const Part& machine, const Part& epoch, const char* which) {
+  const auto add = [&](const JsonView& machine, const JsonView& epoch, const char* which) {
     std::size_t label = 0;
     const auto names = split_list(machine["config"]["data"]["class_names"].text());
     for (const auto& one : epoch["classes"].items()) {
@@ -218,12 +219,12 @@ void write_classes(page::Page& page, const Part& machines) {
 }
 
 /// The last part of a path: a page may be shown to others.
-std::string source_name(const Part& source) {
+std::string source_name(const JsonView& source) {
   const fs::path path = source.text();
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-void write_evaluation(page::Page& page, const Part& evaluation) {
+void write_evaluation(page::Page& page, const JsonView& evaluation) {
   page.section("evaluation", "Evaluation");
   if (evaluation.null()) {
     page.missing(
@@ -264,7 +265,7 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
 }
 
 /// Scores and pictures of the validation images, of each machine.
-void write_predictions(page::Page& page, const Part& machines, const RunPictures& pictures) {
+void write_predictions(page::Page& page, const JsonView& machines, const RunPictures& pictures) {
   page.section("predictions", "Predictions on the validation images");
   bool any = false;
   for (std::size_t i = 0; i < machines.size(); ++i) {
@@ -282,7 +283,7 @@ void write_predictions(page::Page& page, const Part& machines, const RunPictures
   if (!any) page.missing("No validation image has a score: there are none, or the run goes on.");
 }
 
-std::string subtitle(const Part& first) {
+std::string subtitle(const JsonView& first) {
   return fmt::format("{} · {} · batch {} · seed {}", first["model"]["name"].text(),
                      source_name(first["config"]["data"]["source"]), first["batch"].text(),
                      first["seed"].text());
@@ -307,7 +308,7 @@ RunPictures run_pictures(const fs::path& folder, const page::Json& report) {
 
 std::string run_page(const page::Json& report, const RunPictures& pictures) {
   const page::Json valid = page::valid_text(report);
-  const Part root(valid);
+  const JsonView root(valid);
   const auto machines = root["results"];
   const auto first = machines[0];
   page::Page page("A training run", subtitle(first));
@@ -379,8 +380,8 @@ page::Json with_evaluation(page::Json report, const fs::path& folder) {
 
 void write_run_report(const fs::path& folder, const page::Json& report) {
   const page::Json valid = page::valid_text(report);
-  const auto machines = Part(valid)["results"];
-  OwnFiles own(folder);
+  const auto machines = JsonView(valid)["results"];
+  OutputLedger own(folder);
   own.write(training::kReportFile, valid.dump(2) + "\n");
   own.write(training::kPageFile, run_page(report, run_pictures(folder, report)));
   const auto losses = loss_chart(machines), quality = quality_chart(machines);

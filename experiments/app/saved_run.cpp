@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_arrays.h"

@@ -9,9 +9,9 @@
 #include <map>
 #include <string_view>
 
+#include "core/base/console.h"
 #include "core/base/file_text.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 #include "experiments/training/imported_network.h"

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <ctime>
 
+#include "core/base/console.h"
 #include "core/base/folder.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/file_descriptor.h"
 #include "experiments/app/message.h"
 #include "experiments/compare/machine_json.h"

@@ -12,7 +12,7 @@
 namespace triptych::compare {
 namespace {
 
-std::string counted(const page::Part& number, std::string_view one, std::string_view many) {
+std::string counted(const page::JsonView& number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", number.text(), number.number() == 1 ? one : many);
 }
 
@@ -51,7 +51,7 @@ void write_experiment(page::Page& page, const Compared& compared) {
 }
 
 /// All numbers of a list of objects. Names of kernels and devices may differ.
-bool same_numbers(const page::Part& one, const page::Part& other) {
+bool same_numbers(const page::JsonView& one, const page::JsonView& other) {
   if (one.size() == 0 || one.size() != other.size()) return false;
   for (std::size_t i = 0; i < one.size(); ++i) {
     for (const char* key : {"node", "level", "flops", "bytes", "time", "reads_per_mac"}) {
@@ -127,7 +127,7 @@ page::ChartSeries& series_of(page::Chart& chart, const std::string& name, const 
 }
 
 void add_figure(page::Chart& chart, const ComparedMachine& machine, std::string_view category,
-                const page::Part& figure) {
+                const page::JsonView& figure) {
   if (figure["value"].null()) return;
   page::ChartPoint point;
   point.y = figure["value"].number();

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 
 namespace triptych::compare {
 

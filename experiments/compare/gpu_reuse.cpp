@@ -6,8 +6,8 @@
 #include <map>
 
 #include "backends/all_backends.h"
+#include "core/base/console.h"
 #include "core/base/random.h"
-#include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "experiments/compare/reuse.h"

@@ -15,9 +15,9 @@ namespace {
 
 /// The layers with work and a time that ran on the machine itself: layers on another device have
 /// another roof.
-std::vector<page::Part> own_layers(const ComparedMachine& machine) {
+std::vector<page::JsonView> own_layers(const ComparedMachine& machine) {
   const auto backend = machine.part["backend"].text();
-  std::vector<page::Part> layers;
+  std::vector<page::JsonView> layers;
   for (const auto& layer : machine.part["layers"].items()) {
     const bool own = layer["device"].text().starts_with(backend);
     const bool worked = layer["flops"].number() > 0 && layer["intensity"].number() > 0;
@@ -63,7 +63,7 @@ void add_roofs(page::Chart& chart, const Compared& compared, const ComparedMachi
   const auto quantity = page::format_quantity(peak, "FLOP/s");
   const auto label = fmt::format("{}: {}", machine.name, quantity);
   const auto of_peak = fmt::format("{}: {}", shared_name(compared, machine, "layers"), quantity);
-  const auto add = [&](const page::Part& bandwidth, const std::string& level, bool thin) {
+  const auto add = [&](const page::JsonView& bandwidth, const std::string& level, bool thin) {
     const double rate = bandwidth["value"].number();
     if (thin && !(rate > 0)) return;
     auto line = roof(peak, rate, low, high);
@@ -131,7 +131,7 @@ page::Table ceilings_table(const Compared& compared) {
   for (const auto& machine : compared.machines) {
     if (!machine.timed() || machine.part["roofline"].null()) continue;
     const auto roofline = machine.part["roofline"];
-    const auto add = [&](const std::string& name, const page::Part& figure) {
+    const auto add = [&](const std::string& name, const page::JsonView& figure) {
       if (figure.null()) return;
       const auto own = figure["source"].text();
       table.rows.push_back({page::text_cell(machine.name), page::text_cell(name),

@@ -52,9 +52,9 @@ page::Chart loss_chart(const Compared& compared) {
       .id = "loss", .title = "Loss of every training step", .form = page::ChartForm::Lines};
   chart.x = {.label = "step", .unit = "count", .whole = true};
   chart.y = loss_axis(compared);
-  const auto groups = agreeing(compared, "losses", [](const page::Part& a, const page::Part& b) {
-    return a.json() == b.json();
-  });
+  const auto groups = agreeing(
+      compared, "losses",
+      [](const page::JsonView& a, const page::JsonView& b) { return a.json() == b.json(); });
   for (const auto& group : groups) {
     auto& series = series_of(chart, group.name(groups.size()), "", group.machines.front()->colour);
     double step = 0;
@@ -76,7 +76,7 @@ page::Table loss_table(const Compared& compared) {
                     .columns = {"step"},
                     .rows = {}};
   std::size_t steps = 0;
-  std::vector<page::Part> columns;
+  std::vector<page::JsonView> columns;
   for (const auto& machine : compared.machines) {
     if (!machine.available || machine.part["losses"].size() == 0) continue;
     columns.push_back(machine.part["losses"]);
@@ -104,7 +104,7 @@ page::Chart quality_chart(const Compared& compared) {
                     .form = page::ChartForm::Lines};
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   chart.y = {.label = "share", .unit = "%"};
-  const auto same = [](const page::Part& a, const page::Part& b) {
+  const auto same = [](const page::JsonView& a, const page::JsonView& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
       for (const auto& [key, name] : kQualities) {
@@ -179,7 +179,7 @@ page::Table class_table(const Compared& compared) {
   return table;
 }
 
-std::string picture(const page::Part& mask, std::string_view key, const std::string& alt) {
+std::string picture(const page::JsonView& mask, std::string_view key, const std::string& alt) {
   const auto data = mask[key].text();
   if (data.empty()) return "<td class=\"none\">–";
   return fmt::format(

@@ -12,7 +12,7 @@
 namespace triptych::compare {
 
 struct ComparedMachine {
-  page::Part part;
+  page::JsonView part;
   std::string name;
   std::size_t colour = 0;
   bool available = false;
@@ -25,7 +25,7 @@ struct ComparedMachine {
 struct Compared {
   explicit Compared(const page::Json& report);
 
-  page::Part root, results;
+  page::JsonView root, results;
   std::vector<ComparedMachine> machines;
 };
 
@@ -44,7 +44,7 @@ page::ChartSeries& series_of(page::Chart& chart, const std::string& name, const 
 /// A point at category `category` (of bars) for a figure, in the series of the machine and its
 /// kind.
 void add_figure(page::Chart& chart, const ComparedMachine& machine, std::string_view category,
-                const page::Part& figure);
+                const page::JsonView& figure);
 
 // The sections, each from its heading on.
 void write_verdict(page::Page& page, const Compared& compared);

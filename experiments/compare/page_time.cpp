@@ -31,7 +31,7 @@ page::Chart times_chart(const Compared& compared) {
 }
 
 /// With the spread of its samples, and their number as a note.
-page::Cell time_cell(const page::Part& figure) {
+page::Cell time_cell(const page::JsonView& figure) {
   auto cell = page::figure_cell(figure);
   const auto samples = figure["samples"].size();
   if (samples > 0) {

@@ -12,14 +12,14 @@ std::string item(bool yes, std::string_view what) {
   return fmt::format("<li{}>{}{}</li>", yes ? "" : " class=\"no\"", what, yes ? "" : " differ");
 }
 
-std::string checks_html(const page::Part& verdict) {
+std::string checks_html(const page::JsonView& verdict) {
   return "<ul class=\"checks\">" + item(verdict["losses"].flag(), "losses of every step") +
          item(verdict["weights"].flag(), "weights") + item(verdict["masks"].flag(), "masks") +
          "</ul>";
 }
 
 /// A number in running text.
-std::string shown(const page::Part& number, int digits = 9) {
+std::string shown(const page::JsonView& number, int digits = 9) {
   auto cell = page::number_cell(number);
   if (cell.value && *cell.value != static_cast<double>(static_cast<long long>(*cell.value))) {
     cell.text = page::format_digits(*cell.value, digits);
@@ -27,7 +27,7 @@ std::string shown(const page::Part& number, int digits = 9) {
   return page::cell_html(cell);
 }
 
-std::string first_difference_html(const page::Part& first) {
+std::string first_difference_html(const page::JsonView& first) {
   if (first.null()) {
     return "<p>The report does not name the first difference. Run with the same contract on all "
            "machines, and compare the losses below.</p>";
@@ -63,13 +63,13 @@ void write_same(page::Page& page, const Compared& compared, const std::vector<st
   page.html(checks_html(compared.results["verdict"]) + "</div>\n");
 }
 
-void write_different(page::Page& page, const page::Part& verdict) {
+void write_different(page::Page& page, const page::JsonView& verdict) {
   page.html("<div class=\"verdict different\"><strong>Not identical</strong>\n");
   page.html(first_difference_html(verdict["first_difference"]));
   page.html(checks_html(verdict) + "</div>\n");
 }
 
-std::string device_html(const page::Part& machine) {
+std::string device_html(const page::JsonView& machine) {
   std::string text = machine["device"].text();
   const auto threads = machine["threads"];
   return fmt::format("<p class=\"device\">{}{}</p>\n", page::escape(text),
@@ -131,7 +131,7 @@ std::string panel_html(const ComparedMachine& machine, const std::string& first)
   return html + "</div>\n";
 }
 
-page::Cell last_loss(const page::Part& machine) {
+page::Cell last_loss(const page::JsonView& machine) {
   const auto losses = machine["losses"];
   auto cell = page::number_cell(losses[losses.size() - 1]);
   if (cell.value) cell.text = page::format_digits(*cell.value, 7);

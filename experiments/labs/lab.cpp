@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/interrupt.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "experiments/labs/all_labs.h"
 #include "experiments/labs/python_lab.h"

@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/io/beneath.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "core/io/strict_json.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/page/text_table.h"
 #include "systolic/driver/driver.h"
 #include "systolic/driver/watcher.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 

@@ -13,7 +13,7 @@ ChartForm form_from(const std::string& kind) {
   return ChartForm::Lines;
 }
 
-ChartAxis axis_from(const Part& json) {
+ChartAxis axis_from(const JsonView& json) {
   return {.label = json["label"].text(),
           .unit = json["unit"].text(),
           .scale = json["scale"].text() == "log" ? Scale::Log : Scale::Linear};
@@ -23,7 +23,7 @@ bool over_categories(const Chart& chart) {
   return chart.form == ChartForm::Bars || chart.form == ChartForm::Stack;
 }
 
-ChartSeries series_from(const Part& json, bool categories, std::size_t number) {
+ChartSeries series_from(const JsonView& json, bool categories, std::size_t number) {
   ChartSeries series{.name = json["name"].text(), .kind = json["kind"].text()};
   series.colour = number;
   for (const auto& part : json["points"].items()) {
@@ -54,7 +54,7 @@ Cell value_cell(double value, const std::string& unit, const Origin& origin,
   return cell;
 }
 
-Cell cell_from(const Part& json, const std::string& unit) {
+Cell cell_from(const JsonView& json, const std::string& unit) {
   if (json.is_object()) return figure_cell(json);
   if (json.is_string()) return text_cell(json.text());
   return number_cell(json, unit.empty() ? "1" : unit);
@@ -62,7 +62,7 @@ Cell cell_from(const Part& json, const std::string& unit) {
 
 }  // namespace
 
-Chart chart_from(const Part& json) {
+Chart chart_from(const JsonView& json) {
   Chart chart{.id = json["id"].text(),
               .title = json["title"].text(),
               .form = form_from(json["kind"].text())};
@@ -99,7 +99,7 @@ Table points_table(const Chart& chart) {
   return table;
 }
 
-Table table_from(const Part& json, std::string id) {
+Table table_from(const JsonView& json, std::string id) {
   Table table{.id = std::move(id), .caption = json["title"].text(), .columns = {}, .rows = {}};
   const auto columns = json["columns"];
   for (const auto& column : columns.items()) table.columns.push_back(column["name"].text());

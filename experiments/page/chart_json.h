@@ -3,7 +3,7 @@
 #pragma once
 
 #include "experiments/page/chart.h"
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 #include "experiments/page/table.h"
 
 namespace triptych::page {
@@ -11,12 +11,12 @@ namespace triptych::page {
 /// {"id", "title", "kind": "line"|"scatter"|"bars"|"stack", "x": {"label", "unit", "scale"}, "y":
 /// {…}, "series": [{"name", "kind", "points": [{"x", "y", "label"}]}], "lines": [{"name", "points":
 /// [[x, y]]}]}. x of bars is a word. Points without a value are left out.
-Chart chart_from(const Part& json);
+Chart chart_from(const JsonView& json);
 
 /// All points of a chart, one per row.
 Table points_table(const Chart& chart);
 
 /// {"title", "columns": [{"name", "unit"}], "rows": [[word, number or figure]]}.
-Table table_from(const Part& json, std::string id);
+Table table_from(const JsonView& json, std::string id);
 
 }  // namespace triptych::page

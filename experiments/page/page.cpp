@@ -71,7 +71,7 @@ std::string fold_html(std::string_view line, const Table& table) {
 
 /// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
 void add_facts(std::vector<std::pair<std::string, Cell>>& facts, const std::string& name,
-               const Part& part) {
+               const JsonView& part) {
   if (part.is_object()) {
     for (const auto& [key, value] : part.json().items()) {
       auto words = key;
@@ -126,7 +126,7 @@ void Page::charts(std::span<const Chart> charts, const Table& numbers) {
   body_ += "</div>\n" + fold_html("Numbers", numbers);
 }
 
-void Page::facts(const Part& object) {
+void Page::facts(const JsonView& object) {
   std::vector<std::pair<std::string, Cell>> facts;
   add_facts(facts, "", object);
   body_ += "<dl class=\"facts\">\n";

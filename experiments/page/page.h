@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "experiments/page/chart.h"
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 #include "experiments/page/table.h"
 
 namespace triptych::page {
@@ -38,7 +38,7 @@ class Page {
   /// Several small ones beside each other, with one table.
   void charts(std::span<const Chart> charts, const Table& numbers);
   /// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
-  void facts(const Part& object);
+  void facts(const JsonView& object);
   /// The report itself, as <script type="application/json" id="report">.
   void embed(const Json& report);
 

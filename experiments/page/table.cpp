@@ -153,7 +153,7 @@ Cell code_cell(std::string text) {
   return cell;
 }
 
-Cell number_cell(const Part& number, std::string unit) {
+Cell number_cell(const JsonView& number, std::string unit) {
   Cell cell;
   cell.number = true;
   cell.value = finite(number.number());
@@ -162,14 +162,15 @@ Cell number_cell(const Part& number, std::string unit) {
   return cell;
 }
 
-Cell figure_cell(const Part& figure) {
+Cell figure_cell(const JsonView& figure) {
   Cell cell = number_cell(figure["value"], figure["unit"].text());
   cell.kind = figure["kind"].text();
   cell.note = figure["source"].text();
   return cell;
 }
 
-Cell quotient_cell(const Part& dividend, const Part& divisor, std::string unit, std::string kind) {
+Cell quotient_cell(const JsonView& dividend, const JsonView& divisor, std::string unit,
+                   std::string kind) {
   Cell cell = number_cell(dividend, std::move(unit));
   cell.value = finite(dividend.number() / divisor.number());
   cell.kind = std::move(kind);
@@ -177,7 +178,7 @@ Cell quotient_cell(const Part& dividend, const Part& divisor, std::string unit, 
   return cell;
 }
 
-Cell ratio_cell(const Part& ratio) {
+Cell ratio_cell(const JsonView& ratio) {
   Cell cell = number_cell(ratio["value"], "x");
   const auto kinds = ratio["kinds"];
   if (kinds.size() == 2) cell.kind = kinds[0].text() + "/" + kinds[1].text();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/page/chart.h"
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 
 namespace triptych::page {
 
@@ -27,13 +27,14 @@ struct Cell {
 Cell text_cell(std::string text);
 Cell code_cell(std::string text);
 /// A cell of a figure {"value", "unit", "kind", "source"}.
-Cell figure_cell(const Part& figure);
+Cell figure_cell(const JsonView& figure);
 /// A cell of a plain number.
-Cell number_cell(const Part& number, std::string unit = "1");
+Cell number_cell(const JsonView& number, std::string unit = "1");
 /// The quotient of two plain numbers of the report.
-Cell quotient_cell(const Part& dividend, const Part& divisor, std::string unit, std::string kind);
+Cell quotient_cell(const JsonView& dividend, const JsonView& divisor, std::string unit,
+                   std::string kind);
 /// A cell of a ratio {"value", "kinds"}: "3.20×".
-Cell ratio_cell(const Part& ratio);
+Cell ratio_cell(const JsonView& ratio);
 
 struct Table {
   std::string id;  ///< unique within a page; name of the CSV file

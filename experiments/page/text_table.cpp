@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "core/base/terminal.h"
 
 namespace triptych::page {

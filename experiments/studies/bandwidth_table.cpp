@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "backends/all_backends.h"
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/measure/array_bandwidth.h"
 #include "experiments/measure/calibrate.h"
 #include "experiments/page/json.h"

@@ -27,12 +27,12 @@ std::string stamp_html(const std::string& verdict) {
                      page::escape(verdict.empty() ? "no verdict" : verdict));
 }
 
-std::string claim_id(const page::Part& claim, std::size_t number) {
+std::string claim_id(const page::JsonView& claim, std::size_t number) {
   return fmt::format("claim-{}-{}", number + 1, page::identifier(claim["id"].text()));
 }
 
 /// The title that the claim has, else its id in words.
-std::string short_title(const page::Part& claim, std::size_t number) {
+std::string short_title(const page::JsonView& claim, std::size_t number) {
   auto title = claim["title"].text();
   if (!title.empty()) return title;
   auto id = claim["id"].text();
@@ -43,12 +43,12 @@ std::string short_title(const page::Part& claim, std::size_t number) {
 }
 
 /// How many claims have each verdict: as the summary has it, else counted.
-std::string counts_html(const std::vector<page::Part>& claims, const page::Part& summary) {
+std::string counts_html(const std::vector<page::JsonView>& claims, const page::JsonView& summary) {
   std::string html;
   for (const auto& known : kVerdicts) {
     const std::string name = known.first;
     const auto count = std::ranges::count_if(
-        claims, [&](const page::Part& claim) { return claim["verdict"].text() == name; });
+        claims, [&](const page::JsonView& claim) { return claim["verdict"].text() == name; });
     if (count == 0) continue;
     const auto stated = page::number_cell(summary[name]);
     html += fmt::format("<li>{} {}</li>\n", stamp_html(name),
@@ -57,8 +57,8 @@ std::string counts_html(const std::vector<page::Part>& claims, const page::Part&
   return html;
 }
 
-void write_overview(page::Page& page, const std::vector<page::Part>& claims,
-                    const page::Part& summary) {
+void write_overview(page::Page& page, const std::vector<page::JsonView>& claims,
+                    const page::JsonView& summary) {
   page.section("overview", "Overview");
   if (claims.empty()) {
     page.missing("The report holds no claim.");
@@ -80,7 +80,7 @@ void write_overview(page::Page& page, const std::vector<page::Part>& claims,
       rows + "</tbody></table></div>\n");
 }
 
-void write_claim(page::Page& page, const page::Part& claim, std::size_t number) {
+void write_claim(page::Page& page, const page::JsonView& claim, std::size_t number) {
   const auto id = claim_id(claim, number);
   page.section(id, short_title(claim, number));
   page.html(fmt::format("<blockquote>{}</blockquote>\n<p class=\"source\">{}</p>\n<p>{}</p>\n",
@@ -111,7 +111,7 @@ void write_claim(page::Page& page, const page::Part& claim, std::size_t number) 
 
 std::string reproduce_page(const page::Json& report) {
   const page::Json valid = page::valid_text(report);
-  const page::Part root(valid);
+  const page::JsonView root(valid);
   const auto claims = root["results"]["claims"].items();
   const auto machine = root["environment"]["cpu"].text();
   page::Page page("Claims of the sources, measured again", machine.empty() ? "" : "On " + machine);

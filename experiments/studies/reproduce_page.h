@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 
 namespace triptych::studies {
 

@@ -7,8 +7,8 @@
 #include <ctime>
 
 #include "backends/all_backends.h"
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/cache_file.h"
 
 namespace triptych::training {

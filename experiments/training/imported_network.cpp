@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
@@ -429,7 +429,7 @@ const ImportedNetwork* imported_network(const ModelConfig& model) {
 void save_network(const std::filesystem::path& folder, const ModelConfig& model) {
   const auto* network = imported_network(model);
   if (network == nullptr) return;
-  OwnFiles(folder).write(kModelFile, onnx::encode_model(network->model()));
+  OutputLedger(folder).write(kModelFile, onnx::encode_model(network->model()));
 }
 
 }  // namespace triptych::training

@@ -112,7 +112,8 @@ const ImportedNetwork* imported_network(const ModelConfig& model);
 /// File of a run folder that holds its network.
 inline constexpr const char* kModelFile = "model.onnx";
 
-/// Writes down the network of a run in `folder`. Nothing for a preset. Throws as OwnFiles::write.
+/// Writes down the network of a run in `folder`. Nothing for a preset. Throws as
+/// OutputLedger::write.
 void save_network(const std::filesystem::path& folder, const ModelConfig& model);
 
 }  // namespace triptych::training

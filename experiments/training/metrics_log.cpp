@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/io/atomic_file.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 
 namespace triptych::training {
 namespace {
@@ -93,7 +93,7 @@ Scalars scalars_of(const MetricsRow& row, const MetricsColumns& columns) {
 
 MetricsLog::MetricsLog(std::filesystem::path folder, const MetricsColumns& columns)
     : folder_(std::move(folder)), columns_(columns) {
-  OwnFiles own(folder_);
+  OutputLedger own(folder_);
   if (own.lists(kMetricsFile)) return;
   own.write(kMetricsFile, metrics_csv({}, columns_));
 }

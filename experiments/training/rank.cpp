@@ -9,8 +9,8 @@
 
 #include "core/graph/passes/passes.h"
 #include "core/ops/collectives.h"
-#include "experiments/training/agreement.h"
 #include "experiments/training/model_exchange.h"
+#include "experiments/training/rank_consistency.h"
 #include "parallel/strategies/communication_cost.h"
 
 namespace triptych::training {
@@ -89,10 +89,10 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
   }
   auto request = strategy_request(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == Transport::Mpi && communicator_) {
-    require_agreement(*communicator_, facts_of({.model = config.model,
-                                                .training = config.options,
-                                                .accumulate = config.accumulate},
-                                               machine.config()));
+    require_rank_consistency(*communicator_, facts_of({.model = config.model,
+                                                       .training = config.options,
+                                                       .accumulate = config.accumulate},
+                                                      machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself
   }
   Graph inputs;

@@ -13,7 +13,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/input_file.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/bad_number.h"
 #include "experiments/training/epoch_json.h"
 #include "experiments/training/imported_network.h"
@@ -347,7 +347,7 @@ void require_room(const fs::path& folder) {
   if (::access((existing / "").c_str(), W_OK | X_OK) != 0) {
     internal::throw_errno("write to", existing);
   }
-  const OwnFiles own(folder);
+  const OutputLedger own(folder);
   for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kModelFile}) own.require(file);
   for (const auto* file : kReportFiles) own.require(file);
   own.require_all_of(kBestFolder, [](const std::string&) { return false; });

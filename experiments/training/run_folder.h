@@ -2,7 +2,7 @@
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
 //   FOLDER/model.onnx    the network, where it is none of the presets
 //   FOLDER/best/         the run at its best evaluation, a run folder itself (--keep)
-//   FOLDER/.triptych     list of the other files written here (core/io/own_files.h)
+//   FOLDER/.triptych     list of the other files written here (core/io/output_ledger.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
 //   FOLDER/report.json   output of the command with --json, the source of report.html and *.svg
 //   FOLDER/losses.csv    step,loss of every step so far

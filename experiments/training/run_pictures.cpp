@@ -19,13 +19,13 @@ void TrainingRun::write_masks(std::size_t count) {
   const auto in_place = for_evaluation();
   if (!leads_) return;
   make_folder(folder_ / kMasksFolder);
-  OwnFiles own(folder_);
+  OutputLedger own(folder_);
   own.remove_own_of(kMasksFolder);
   for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i)
     write_picture(own, *data_.validation.whole(i));
 }
 
-void TrainingRun::write_picture(OwnFiles& own, const segmentation::Sample& sample) {
+void TrainingRun::write_picture(OutputLedger& own, const segmentation::Sample& sample) {
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);
   const auto picture = segmentation::truth_and_prediction(sample, predict(sample), classes);
   own.write(mask_file(sample), encode_png(picture));
@@ -49,7 +49,7 @@ std::optional<Evaluation> TrainingRun::judge_images(std::size_t worst,
                    {size, channels, segmentation::probabilities_from_logits(logits, channels),
                     segmentation::classes_from_logits(logits, channels)});
   }
-  OwnFiles own(folder_);
+  OutputLedger own(folder_);
   for (const auto i : evaluation.worst(worst)) write_picture(own, *data_.validation.whole(i));
   return evaluation;
 }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::training {
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 /// Notes the run where the list in `folder` has files of `images`.
 void note_in(const fs::path& folder, const fs::path& images, const fs::path& run) {
   try {
-    OwnFiles own(folder);
+    OutputLedger own(folder);
     const auto name = fs::relative(images, folder);
     if (own.lists_any_in(name == "." ? fs::path() : name)) own.note_run(run);
   } catch (const Error&) {
@@ -41,7 +41,7 @@ void note_run_on(const DataConfig& data, const fs::path& run) {
 }
 
 std::vector<fs::path> runs_on(const fs::path& folder) {
-  const OwnFiles own(folder);
+  const OutputLedger own(folder);
   std::vector<fs::path> runs;
   for (const auto& run : own.runs())
     if (holds_run(run)) runs.emplace_back(run);

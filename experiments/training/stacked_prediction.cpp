@@ -23,7 +23,7 @@ std::int64_t most_bytes(const PictureFile& input, std::int64_t classes) {
 
 StackedPrediction::StackedPrediction(const std::vector<PredictionTarget>& targets,
                                      const RunConfig& config, const PictureFile& input,
-                                     const PredictionFileOptions& options, OwnFiles& own)
+                                     const PredictionFileOptions& options, OutputLedger& own)
     : config_(config), input_(input), options_(options), own_(own) {
   const auto bytes = most_bytes(input, config.model.classes);
   for (const auto& target : targets) {

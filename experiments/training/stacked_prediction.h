@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/picture.h"
 #include "core/io/tiff_stream.h"
 #include "experiments/training/prediction_files.h"
@@ -18,7 +18,8 @@ class StackedPrediction {
  public:
   /// All must outlive it.
   StackedPrediction(const std::vector<PredictionTarget>& targets, const RunConfig& config,
-                    const PictureFile& input, const PredictionFileOptions& options, OwnFiles& own);
+                    const PictureFile& input, const PredictionFileOptions& options,
+                    OutputLedger& own);
 
   /// The next section. Throws InvalidArgument when its objects need more bits than those before.
   void add(const segmentation::Sample& sample, const Segmentation& predicted);
@@ -27,7 +28,7 @@ class StackedPrediction {
  private:
   struct Output {
     PredictionTarget target;
-    OwnFiles::Draft file;
+    OutputLedger::Draft file;
     std::unique_ptr<TiffPages> pages;
     int bits = 0;  ///< per sample of the pages so far, or 0
   };
@@ -37,7 +38,7 @@ class StackedPrediction {
   const RunConfig& config_;
   const PictureFile& input_;
   const PredictionFileOptions& options_;
-  OwnFiles& own_;
+  OutputLedger& own_;
   std::vector<Output> outputs_;
 };
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kRows = 256;  ///< of the band that statistics are comput
 /// One file while it grows.
 struct Output {
   PredictionTarget target;
-  OwnFiles::Draft file;
+  OutputLedger::Draft file;
   std::unique_ptr<TiffStream> stream;
 };
 
@@ -95,7 +95,7 @@ std::string StreamedPrediction::prepare() {
 }
 
 void StreamedPrediction::write(const std::vector<PredictionTarget>& targets,
-                               const PredictionFileOptions& options, OwnFiles& own) {
+                               const PredictionFileOptions& options, OutputLedger& own) {
   const auto values = mask_values(run_.config, options.values);
   std::vector<Output> outputs;
   for (const auto& target : targets) {

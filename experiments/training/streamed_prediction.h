@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/picture.h"
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/segmenter.h"
@@ -32,7 +32,7 @@ class StreamedPrediction {
   /// images were normalised by themselves. Else a warning when they are far from those.
   std::string prepare();
   void write(const std::vector<PredictionTarget>& targets, const PredictionFileOptions& options,
-             OwnFiles& own);
+             OutputLedger& own);
 
  private:
   segmentation::Size size() const;

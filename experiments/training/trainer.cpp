@@ -149,9 +149,9 @@ Rows Trainer::rows() const {
   return rows;
 }
 
-void Trainer::require_agreement(const Facts& own) {
+void Trainer::require_rank_consistency(const Facts& own) {
   if (ranks() == static_cast<int>(ranks_.size())) return;  // one process agrees with itself
-  training::require_agreement(*ranks_[0]->communicator(), own);
+  training::require_rank_consistency(*ranks_[0]->communicator(), own);
 }
 
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,

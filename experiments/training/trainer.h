@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/io/safetensors.h"
-#include "experiments/training/agreement.h"
 #include "experiments/training/data/batcher.h"
 #include "experiments/training/rank.h"
+#include "experiments/training/rank_consistency.h"
 #include "experiments/training/run_folder.h"
 #include "parallel/comm/rank_group.h"
 #include "parallel/comm/simulated_time.h"
@@ -52,8 +52,8 @@ class Trainer {
   float step(const Tensor& x, const Tensor& target, float learning_rate, std::int64_t first_row = 0,
              std::span<const Tensor> others = {});
   /// Throws InvalidArgument in every process, unless all processes have the same facts
-  /// (agreement.h). All processes call it at the same time.
-  void require_agreement(const Facts& own);
+  /// (rank_consistency.h). All processes call it at the same time.
+  void require_rank_consistency(const Facts& own);
   /// True when its ranks train each at its own pace: then it runs stretches, not steps.
   bool asynchronous() const { return asynchronous_; }
   /// This many steps of each rank, or fewer when `interrupted` returns true. `inputs` draws rows of

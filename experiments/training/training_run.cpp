@@ -9,7 +9,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/list_text.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
 #include "experiments/training/imported_network.h"
@@ -68,7 +68,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
   if (!config_.data.inputs.empty()) config_.data.sha256 = sha256_of(*data_.train.arrays);
   require_fitting();
   take_initial_weights();
-  require_agreement({});
+  require_rank_consistency({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
               leads_);  // another process may have begun while the data was loaded
@@ -99,7 +99,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   require_same_images(saved, data_.normalization, folder_);
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   take_meaning();
-  require_agreement(saved.states);
+  require_rank_consistency(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
   if (leads_) note_run_on(config_.data, folder_);
@@ -165,7 +165,7 @@ bool TrainingRun::stopped_early() const {
 
 void TrainingRun::begin_outputs(Elsewhere elsewhere) {
   remove_leavings(folder_);
-  OwnFiles own(folder_, elsewhere);
+  OutputLedger own(folder_, elsewhere);
   for (const auto* file : kReportFiles) own.require(file);
   if (config_.model.maps)
     for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
@@ -204,7 +204,7 @@ segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const
   return batcher_->draw(step * config_.training.batch + rows.first, rows.count);
 }
 
-void TrainingRun::require_agreement(const TensorMap& states) {
+void TrainingRun::require_rank_consistency(const TensorMap& states) {
   if (machine_.config().parallel.transport != Transport::Mpi) return;
   auto facts = facts_of(config_, machine_.config());
   facts["images"] = digest_of(data_, [this] { trainer_.tell_busy("loading images"); });
@@ -212,7 +212,7 @@ void TrainingRun::require_agreement(const TensorMap& states) {
   TensorsHash hash;
   for (const auto& [name, tensor] : states) hash.add(name, tensor);
   facts["checkpoint"] = states.empty() ? "none" : hash.finish();
-  trainer_.require_agreement(facts);
+  trainer_.require_rank_consistency(facts);
 }
 
 segmentation::Batch TrainingRun::take_batch(std::int64_t step, const Rows& rows) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/batch_statistics.h"
 #include "experiments/training/evaluation.h"
 #include "experiments/training/metrics_log.h"
@@ -108,7 +108,7 @@ class TrainingRun {
   void draw_ahead(std::int64_t step, const Rows& rows);
   /// Throws InvalidArgument in every process unless all have the same options, images and
   /// checkpoint, with the values `states`.
-  void require_agreement(const TensorMap& states);
+  void require_rank_consistency(const TensorMap& states);
   float train_step(std::int64_t step);
   /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
   std::int64_t stretch_end(std::int64_t step) const;
@@ -137,7 +137,7 @@ class TrainingRun {
   /// The picture of a validation image, below the run's folder.
   static std::filesystem::path mask_file(const segmentation::Sample& sample);
   /// Writes input, truth and prediction beside each other.
-  void write_picture(OwnFiles& own, const segmentation::Sample& sample);
+  void write_picture(OutputLedger& own, const segmentation::Sample& sample);
   /// Images for one part of the statistics estimate.
   std::int64_t statistics_batch() const;
   /// The running statistics for the weights of now, estimated once a step. Empty: training's own

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
-#include "core/base/speech.h"
 #include "parallel/comm/mpi_transport.h"
 
 namespace triptych::parallel {

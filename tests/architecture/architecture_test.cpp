@@ -249,7 +249,7 @@ void expect_only_in(const std::string& section, const std::regex& pattern) {
   for (const auto& file : allowed) EXPECT_TRUE(found.contains(file)) << file << " has none";
 }
 
-/// Files that a command writes go through OwnFiles, which replaces nothing of others.
+/// Files that a command writes go through OutputLedger, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
   static const std::regex writes(
       R"(\b(AtomicFile|write_file_atomically|save_png|save_npy|save_safetensors|ofstream|fopen)\b)"
@@ -265,7 +265,7 @@ TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
   expect_only_in("removes and renames files", removes);
 }
 
-/// Text of others is escaped at the one place that prints (core/base/speech.h). Past it nothing
+/// Text of others is escaped at the one place that prints (core/base/console.h). Past it nothing
 /// does.
 TEST(Architecture, one_place_prints) {
   const auto exempt = places("prints");

@@ -13,12 +13,12 @@
 namespace {
 
 using triptych::page::Json;
-using triptych::page::Part;
+using triptych::page::JsonView;
 
 std::string render(const Json& report, std::string_view file) {
   if (file.ends_with(".svg")) {
     return triptych::page::to_svg(
-        triptych::page::chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
+        triptych::page::chart_from(JsonView(report)["results"]["claims"][0]["charts"][0]));
   }
   return report.at("command") == "reproduce" ? triptych::studies::reproduce_page(report)
                                              : triptych::compare::compare_page(report);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/bench_report.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/commands/bench_conv.h"

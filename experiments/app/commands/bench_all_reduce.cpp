@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

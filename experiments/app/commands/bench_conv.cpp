@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/app/output.h"
 #include "experiments/machines/array_machine.h"
 #include "experiments/measure/batch_sweep.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/parts.h"

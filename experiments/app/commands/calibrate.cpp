@@ -2,7 +2,7 @@
 // from its description.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/calibrate.h"
-#include "core/base/speech.h"
+#include "core/base/console.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "core/base/list_text.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

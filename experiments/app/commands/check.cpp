@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

@@ -7,10 +7,10 @@
 #include <cctype>
 #include <filesystem>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/value_names.h"

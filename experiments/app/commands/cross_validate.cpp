@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
 #include "experiments/app/option_rows.h"

@@ -7,10 +7,10 @@
 #include <memory>
 #include <span>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/image.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/option_rows.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/all_backends.h"
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"

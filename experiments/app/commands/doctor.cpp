@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "backends/all_backends.h"
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "core/io/find_program.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"

@@ -7,11 +7,11 @@
 #include <memory>
 #include <string_view>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/folder_lock.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
 #include "experiments/app/message.h"
@@ -69,7 +69,7 @@ std::unique_ptr<FolderLock> take_room_for_report(const EvaluateOptions& options,
   if (options.out.empty()) return nullptr;
   require_outside(options.out, config.data);
   auto lock = std::make_unique<FolderLock>(options.out);
-  const OwnFiles own(options.out);
+  const OutputLedger own(options.out);
   for (const auto* name : {config.model.maps ? kImages : kExamples, kConfusion, kReport})
     own.require(name);
   own.require_all_of(kWorst, [](const std::string&) { return false; });
@@ -125,7 +125,7 @@ class Judge {
              const EvaluateOptions& options, const Json& report) {
     const auto pictures =
         worst_pictures(images, evaluation.worst(static_cast<std::size_t>(options.worst)));
-    OwnFiles own(options.out);
+    OutputLedger own(options.out);
     own.remove_own_of(kWorst);
     own.write(kImages, images_csv(evaluation));
     own.write(kConfusion, confusion_csv(evaluation.confusion()));
@@ -217,7 +217,7 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
   const auto evaluation = judge_rows(run, machine, data);
   const auto report = report_json(options, config, machine, data, rows_json(config, evaluation));
   if (!options.out.empty()) {
-    OwnFiles own(options.out);
+    OutputLedger own(options.out);
     own.write(kExamples, rows_csv(config, evaluation));
     if (training::has_classes(config)) own.write(kConfusion, confusion_csv(config, evaluation));
     own.write(kReport, report.dump(2) + '\n');

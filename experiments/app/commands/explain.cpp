@@ -2,10 +2,10 @@
 // memory, work, and what each pass changed.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

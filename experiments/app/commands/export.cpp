@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/base/console.h"
+#include "core/io/output_ledger.h"
 #include "core/io/safetensors.h"
 #include "core/onnx/export_graph.h"
 #include "experiments/app/commands.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/nearest_name.h"
-#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "triptych_version.h"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "backends/all_backends.h"
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/onnx_model.h"

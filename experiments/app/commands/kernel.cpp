@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/npy.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/confinement.h"

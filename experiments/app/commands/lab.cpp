@@ -6,9 +6,9 @@
 #include <iostream>
 #include <sstream>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
@@ -173,7 +173,7 @@ class ResultsFile {
   }
   /// This machine cannot grade: nobody should take that for a grade.
   void remove() const {
-    if (!path_.empty()) OwnFiles(path_.parent_path()).remove(path_.filename());
+    if (!path_.empty()) OutputLedger(path_.parent_path()).remove(path_.filename());
   }
 
  private:

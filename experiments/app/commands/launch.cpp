@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/option_rows.h"

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/base/console.h"
+#include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/array_errors.h"

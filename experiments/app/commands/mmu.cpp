@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/file_text.h"
-#include "core/base/speech.h"
 #include "core/io/input_file.h"
 #include "core/io/npy.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"

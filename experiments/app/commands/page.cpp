@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/nearest_name.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "core/base/console.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/option_rows.h"

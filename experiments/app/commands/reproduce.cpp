@@ -1,6 +1,6 @@
 // `triptych reproduce`: every claim of the source documents tried again, on one page.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "experiments/app/parts.h"
 
 #include <fmt/core.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "core/base/list_text.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/page/json.h"

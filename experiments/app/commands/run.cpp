@@ -10,11 +10,11 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "core/io/image.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/picture.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
@@ -79,7 +79,7 @@ class Runner {
   /// A note on all images so far for the user, or an empty text.
   std::string note() const { return set_.note(); }
   /// Writes the files of `job`. Nothing, with a note, of an image that cannot be read or shown.
-  std::optional<page::Json> run(const Job& job, OwnFiles& own) {
+  std::optional<page::Json> run(const Job& job, OutputLedger& own) {
     const auto opened = or_note(job, [&] { return &images_.of(job.input); });
     if (!opened) return std::nullopt;
     auto& file = **opened;
@@ -137,7 +137,7 @@ class Runner {
     return {device.elapsed().seconds - start, device.info().time_kind};
   }
 
-  std::optional<Duration> stream(const Job& job, PictureFile& file, OwnFiles& own) {
+  std::optional<Duration> stream(const Job& job, PictureFile& file, OutputLedger& own) {
     training::StreamedPrediction streamed(segmenter_, model_, file, job.page);
     const auto& form = file.form(job.page);
     const auto targets = targets_of(job);
@@ -153,7 +153,7 @@ class Runner {
     });
   }
 
-  std::optional<Duration> whole(const Job& job, PictureFile& file, OwnFiles& own) {
+  std::optional<Duration> whole(const Job& job, PictureFile& file, OutputLedger& own) {
     const auto sample = or_note(job, [&] {
       return segmentation::load_sample(file, job.page, model_.config.model.in_channels);
     });
@@ -172,7 +172,7 @@ class Runner {
   }
 
   /// Writes all sections of the stack to one file of each kind, or no file if one of them fails.
-  std::optional<Duration> stack(const Job& job, PictureFile& file, OwnFiles& own) {
+  std::optional<Duration> stack(const Job& job, PictureFile& file, OutputLedger& own) {
     return or_note(job, [&] {
       training::StackedPrediction stacked(targets_of(job), model_.config, file, options_.files,
                                           own);
@@ -235,7 +235,7 @@ struct Outcome {
   bool stopped = false;
 };
 
-Outcome run_all(Runner& runner, const std::vector<Job>& jobs, OwnFiles& own) {
+Outcome run_all(Runner& runner, const std::vector<Job>& jobs, OutputLedger& own) {
   Outcome outcome;
   Progress progress;
   try {
@@ -311,7 +311,7 @@ void run(const RunOptions& options, const Command& command, Context& context) {
   Runner runner(options, machine, model, guard.interrupted());
   const auto folder = jobs.front().outputs.front().parent_path();
   if (!folder.empty()) training::make_folder(folder);
-  OwnFiles own(folder);
+  OutputLedger own(folder);
   auto outcome = run_all(runner, jobs, own);
   say_note(runner.note());
   if (outcome.results.empty() && !outcome.stopped)

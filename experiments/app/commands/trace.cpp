@@ -8,10 +8,10 @@
 #include <functional>
 #include <optional>
 
+#include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/nearest_name.h"
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"

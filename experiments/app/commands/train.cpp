@@ -8,9 +8,9 @@
 #include <span>
 
 #include "backends/all_backends.h"
+#include "core/base/console.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
 #include "experiments/app/message.h"

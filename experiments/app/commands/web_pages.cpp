@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/base/console.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/parts.h"

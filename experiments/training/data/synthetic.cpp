@@ -12,7 +12,7 @@
 #include "core/base/random.h"
 #include "core/base/wide_math.h"
 #include "core/io/input_file.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/data/synthetic_noise.h"
 
 namespace triptych::segmentation {
@@ -290,7 +290,7 @@ bool replaces_dataset(const std::filesystem::path& folder, const SyntheticOption
 
 void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
                             std::int64_t count) {
-  OwnFiles own(folder);
+  OutputLedger own(folder);
   for (std::int64_t i = 0; i < count; ++i) {
     for (const auto* kind : {"images", "masks"}) own.require(fmt::format("{}/{:05}.png", kind, i));
   }

@@ -15,7 +15,7 @@ TEST(EvaluationPage, pictures_stand_by_their_dice_with_the_lowest_first) {
                                    {{"name", "empty"}, {"dice", nullptr}},
                                    {{"name", "bad"}, {"dice", 0.1}}}}};
   page::Page page("A run", "");
-  write_pictures(page, page::Part(evaluation), {"", "the images"},
+  write_pictures(page, page::JsonView(evaluation), {"", "the images"},
                  {{"good", "AAAA"}, {"bad", "BBBB"}, {"empty", "CCCC"}, {"stale", "DDDD"}});
   const auto html = page.str();
   EXPECT_LT(html.find("BBBB"), html.find("AAAA"));

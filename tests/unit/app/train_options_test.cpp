@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "core/base/speech.h"
-#include "core/io/own_files.h"
+#include "core/base/console.h"
+#include "core/io/output_ledger.h"
 #include "experiments/training/run_options.h"
 
 namespace triptych::app {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::tiff_stream_tests {
@@ -28,7 +28,7 @@ std::vector<float> ramp(const PictureForm& form) {
 
 TEST(TiffStream, is_the_picture_whose_rows_came) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   for (const auto& form :
        {PictureForm{300, 600, 1, 8, false}, PictureForm{256, 256, 3, 16, false, true},
         PictureForm{70, 513, 1, 32, true}}) {
@@ -54,7 +54,7 @@ TEST(TiffStream, is_the_picture_whose_rows_came) {
 TEST(TiffStream, that_is_not_finished_leaves_nothing) {
   const test::TemporaryFolder folder;
   {
-    OwnFiles own(folder.path());
+    OutputLedger own(folder.path());
     const auto file = own.begin("s.tif");
     TiffStream stream(*file, {2, 2, 1, 8, false});
     stream.write_rows(std::vector<float>{1, 2});

@@ -15,7 +15,7 @@
 #include "core/graph/passes/passes.h"
 #include "core/io/checkpoint.h"
 #include "core/io/npy.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "core/io/temporary_folder.h"
 #include "core/nn/training_graph.h"
 #include "core/onnx/importer.h"
@@ -142,7 +142,7 @@ TEST(AllocationFailure, of_a_list_of_files_is_an_exception) {
   std::error_code error;
   EXPECT_GT(fail_each([&] { EXPECT_EQ(names_in(folder.path(), error).size(), 3u); }), 2);
   EXPECT_GT(fail_each([&] {
-              OwnFiles own(folder.path());
+              OutputLedger own(folder.path());
               own.require_all_of("absent", [](const std::string&) { return false; });
             }),
             2);

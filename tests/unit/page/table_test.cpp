@@ -43,7 +43,7 @@ const Json& report() {
 
 Table table() {
   Table result{.id = "t", .caption = "Times & more", .columns = {"machine", "time", "rate"}};
-  for (const auto& row : Part(report())["rows"].items()) {
+  for (const auto& row : JsonView(report())["rows"].items()) {
     result.rows.push_back(
         {text_cell(row["name"].text()), figure_cell(row["time"]),
          quotient_cell(row["flops"], row["time"]["value"], "FLOP/s", "measured")});
@@ -51,8 +51,8 @@ Table table() {
   return result;
 }
 
-TEST(Part, knows_its_pointer_and_reads_what_is_missing_as_null) {
-  const Part root(report());
+TEST(JsonView, knows_its_pointer_and_reads_what_is_missing_as_null) {
+  const JsonView root(report());
   EXPECT_EQ(root["rows"][1]["name"].path(), "/rows/1/name");
   EXPECT_EQ(root["a/b~"].path(), "/a~1b~0");
   const Json::json_pointer pointer(root["a/b~"].path());
@@ -87,7 +87,7 @@ TEST(Table, its_csv_has_all_digits_units_and_kinds) {
 }
 
 TEST(Table, a_ratio_shows_both_kinds) {
-  const auto cell = ratio_cell(Part(report())["ratio"]);
+  const auto cell = ratio_cell(JsonView(report())["ratio"]);
   EXPECT_EQ(cell.kind, "measured/simulated");
   const auto html = cell_html(cell);
   EXPECT_THAT(html, HasSubstr("2.50×"));

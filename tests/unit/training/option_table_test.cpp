@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "experiments/training/agreement.h"
+#include "experiments/training/rank_consistency.h"
 #include "experiments/training/run_options.h"
 #include "experiments/training/saved_fields.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/io/checkpoint.h"
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::training {

@@ -63,7 +63,7 @@ class StreamedPredictionTest : public ::testing::Test {
     EXPECT_EQ(warning, alone ? ""
                              : segmentation::range_warning(segmentation::values_of(original, {}),
                                                            run.normalization));
-    OwnFiles own(folder.path());
+    OutputLedger own(folder.path());
     streamed.write(kBoth, files, own);
     for (const auto& [kind, name] : kBoth) {
       test::put_file(folder / "whole.tif", encode(kind, original, predicted, run.config, files));
@@ -100,7 +100,7 @@ TEST_F(StreamedPredictionTest, a_wish_to_stop_leaves_no_file) {
   predictor->stop_at(interrupted);
   Segmenter segmenter(*predictor, run);
   StreamedPrediction streamed(segmenter, run, *file, 0);
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   int tiles = 0;
   predictor->observe([&](const Executor&) { interrupted = ++tiles == 2; });
   EXPECT_THROW(streamed.write(kBoth, {.format = PictureFormat::Tiff}, own), Interrupted);

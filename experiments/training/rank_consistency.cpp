@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/training/agreement.h"
+#include "experiments/training/rank_consistency.h"
 
 #include <fmt/core.h>
 
@@ -97,7 +97,7 @@ std::string digest_of(const TrainingData& data, const std::function<void()>& on_
   return hash.finish();
 }
 
-void require_agreement(parallel::Communicator& communicator, const Facts& own) {
+void require_rank_consistency(parallel::Communicator& communicator, const Facts& own) {
   const auto texts = communicator.gather_texts(Json(own).dump(), "options");
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;

@@ -12,14 +12,14 @@ namespace triptych::page {
 
 /// Members that are missing, or of another type than is asked for, read as null: a page of an
 /// incomplete report is incomplete, not impossible. Holds a reference to the report.
-class Part {
+class JsonView {
  public:
-  explicit Part(const Json& json) : json_(&json) {}
+  explicit JsonView(const Json& json) : json_(&json) {}
 
-  Part operator[](std::string_view key) const;
-  Part operator[](std::size_t index) const;
+  JsonView operator[](std::string_view key) const;
+  JsonView operator[](std::size_t index) const;
   /// Elements of an array. None for anything else.
-  std::vector<Part> items() const;
+  std::vector<JsonView> items() const;
   std::size_t size() const { return json_->is_array() ? json_->size() : 0; }
 
   bool null() const { return json_->is_null(); }
@@ -37,7 +37,7 @@ class Part {
   const std::string& path() const { return path_; }
 
  private:
-  Part(const Json& json, std::string path) : json_(&json), path_(std::move(path)) {}
+  JsonView(const Json& json, std::string path) : json_(&json), path_(std::move(path)) {}
 
   const Json* json_;
   std::string path_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/speech.h"
+#include "core/base/console.h"
 
 #include <fmt/core.h>
 

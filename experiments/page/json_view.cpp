@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/page/part.h"
+#include "experiments/page/json_view.h"
 
 #include <limits>
 
@@ -26,29 +26,29 @@ std::string pointer_token(std::string_view key) {
 
 }  // namespace
 
-Part Part::operator[](std::string_view key) const {
+JsonView JsonView::operator[](std::string_view key) const {
   if (!json_->is_object()) return {kMissing, ""};
   const auto found = json_->find(key);
   if (found == json_->end()) return {kMissing, ""};
   return {*found, path_ + "/" + pointer_token(key)};
 }
 
-Part Part::operator[](std::size_t index) const {
+JsonView JsonView::operator[](std::size_t index) const {
   if (index >= size()) return {kMissing, ""};
   return {(*json_)[index], path_ + "/" + std::to_string(index)};
 }
 
-std::vector<Part> Part::items() const {
-  std::vector<Part> list;
+std::vector<JsonView> JsonView::items() const {
+  std::vector<JsonView> list;
   for (std::size_t i = 0; i < size(); ++i) list.push_back((*this)[i]);
   return list;
 }
 
-double Part::number() const {
+double JsonView::number() const {
   return json_->is_number() ? json_->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string Part::text() const {
+std::string JsonView::text() const {
   if (json_->is_string()) return json_->get<std::string>();
   if (json_->is_number_integer()) return json_->dump();
   if (json_->is_number()) return format_exact(number());
@@ -56,7 +56,7 @@ std::string Part::text() const {
   return "";
 }
 
-std::vector<std::string> Part::texts() const {
+std::vector<std::string> JsonView::texts() const {
   std::vector<std::string> list;
   for (const auto& item : items()) list.push_back(item.text());
   return list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -146,45 +146,45 @@ void keep_places(std::function<std::string(const fs::path&)> owner) {
   state.owner = std::move(owner);
 }
 
-OwnFiles::OwnFiles(fs::path folder, Elsewhere elsewhere)
+OutputLedger::OutputLedger(fs::path folder, Elsewhere elsewhere)
     : folder_(std::move(folder)), elsewhere_(elsewhere) {
   refresh();
 }
 
-void OwnFiles::refresh() const {
+void OutputLedger::refresh() const {
   const auto folder = open_if_there();
   if (folder.get() < 0) return;
   auto list = internal::read_own_list(folder.get(), folder_);
   if (list) list_ = std::move(*list);
 }
 
-internal::FileDescriptor OwnFiles::open_if_there() const {
+internal::FileDescriptor OutputLedger::open_if_there() const {
   auto folder = internal::open_folder(folder_);
   if (folder.get() < 0 && errno != ENOENT && errno != ENOTDIR)
     internal::throw_errno("open", folder_);
   return folder;
 }
 
-internal::FileDescriptor OwnFiles::open_made() const {
+internal::FileDescriptor OutputLedger::open_made() const {
   if (!folder_.empty()) make_folder(folder_);
   auto folder = internal::open_folder(folder_);
   if (folder.get() < 0) internal::throw_errno("open", folder_);
   return folder;
 }
 
-bool OwnFiles::lists(const fs::path& name) const {
+bool OutputLedger::lists(const fs::path& name) const {
   const auto line = list_.files.lower_bound({listed_name(name), ""});
   return line != list_.files.end() && line->first == listed_name(name);
 }
 
-bool OwnFiles::lists_any_in(const fs::path& name) const {
+bool OutputLedger::lists_any_in(const fs::path& name) const {
   if (name.empty()) return !list_.files.empty();
   const auto below = listed_name(name) + "/";
   const auto line = list_.files.lower_bound({below, ""});
   return line != list_.files.end() && line->first.starts_with(below);
 }
 
-std::optional<struct stat> OwnFiles::status(const fs::path& name) const {
+std::optional<struct stat> OutputLedger::status(const fs::path& name) const {
   if (!internal::stays_beneath(name)) refuse_name(folder_ / name, "leads out of its folder");
   const auto folder = open_if_there();
   if (folder.get() < 0) return std::nullopt;
@@ -193,7 +193,7 @@ std::optional<struct stat> OwnFiles::status(const fs::path& name) const {
   return status;
 }
 
-bool OwnFiles::unchanged(const fs::path& name) const {
+bool OutputLedger::unchanged(const fs::path& name) const {
   if (!lists(name)) return false;
   const auto folder = open_if_there();
   if (folder.get() < 0) return false;
@@ -207,17 +207,17 @@ bool OwnFiles::unchanged(const fs::path& name) const {
          holds(name, sha256_of(InputFile(std::move(file), folder_ / name, kMaxHashedBytes)));
 }
 
-bool OwnFiles::holds(const fs::path& name, const std::string& hash) const {
+bool OutputLedger::holds(const fs::path& name, const std::string& hash) const {
   return list_.files.contains({listed_name(name), hash});
 }
 
-bool OwnFiles::is_own(const fs::path& name) const {
+bool OutputLedger::is_own(const fs::path& name) const {
   if (unchanged(name)) return true;
   refresh();  // another process of this program may have written it since
   return unchanged(name);
 }
 
-void OwnFiles::require(const fs::path& name) const {
+void OutputLedger::require(const fs::path& name) const {
   const auto path = folder_ / name;
   const auto found = status(name);
   if (!found) return;
@@ -245,8 +245,8 @@ void OwnFiles::require(const fs::path& name) const {
                   elsewhere_ == Elsewhere::Possible ? "give the option out another place, " : ""));
 }
 
-void OwnFiles::require_all_of(const fs::path& name,
-                              const std::function<bool(const std::string&)>& excepted) const {
+void OutputLedger::require_all_of(const fs::path& name,
+                                  const std::function<bool(const std::string&)>& excepted) const {
   if (!name.empty()) {
     const auto found = status(name);
     if (!found) return;
@@ -267,7 +267,7 @@ void OwnFiles::require_all_of(const fs::path& name,
   }
 }
 
-void OwnFiles::remove_own_of(const fs::path& name) {
+void OutputLedger::remove_own_of(const fs::path& name) {
   const auto folder = open_if_there();
   if (folder.get() < 0) return;
   std::set<fs::path> files, folders;
@@ -283,21 +283,21 @@ void OwnFiles::remove_own_of(const fs::path& name) {
   for (const auto& inner : folders) remove_leavings(folder.get(), inner);
 }
 
-void OwnFiles::remove_leavings(int folder, const fs::path& name) const {
+void OutputLedger::remove_leavings(int folder, const fs::path& name) const {
   if (!cleaned_.insert(name).second) return;
   const auto open = name.empty() ? internal::FileDescriptor()
                                  : internal::open_beneath(folder, name, O_PATH | O_DIRECTORY);
   if (name.empty() || open.get() >= 0) remove_temporaries(folder_ / name);
 }
 
-void OwnFiles::remove(const fs::path& name) {
+void OutputLedger::remove(const fs::path& name) {
   require(name);
   const auto folder = internal::open_folder(folder_);
   if (internal::unlink_beneath(folder.get(), name) != 0 && errno != ENOENT)
     throw_beneath("remove", folder_ / name);
 }
 
-void OwnFiles::list(const std::string& hash, const fs::path& name) {
+void OutputLedger::list(const std::string& hash, const fs::path& name) {
   const auto folder = open_made();
   internal::OpenOwnList list(folder.get(), folder_);
   list.read(list_);
@@ -306,13 +306,13 @@ void OwnFiles::list(const std::string& hash, const fs::path& name) {
     list.append(list_, internal::own_line(hash, listed_name(name)));
 }
 
-void OwnFiles::write(const fs::path& name, std::string_view content) {
+void OutputLedger::write(const fs::path& name, std::string_view content) {
   const auto file = begin(name);
   file->write(std::as_bytes(std::span(content)));
   finish(name, *file, sha256_of_text(content));
 }
 
-OwnFiles::Draft OwnFiles::begin(const fs::path& name) const {
+OutputLedger::Draft OutputLedger::begin(const fs::path& name) const {
   require(name);
   const auto path = folder_ / name;
   const auto folder = open_made();
@@ -322,7 +322,7 @@ OwnFiles::Draft OwnFiles::begin(const fs::path& name) const {
   return std::make_unique<AtomicFile>(std::move(parent), name.filename().string(), path);
 }
 
-void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size) {
+void OutputLedger::finish(const fs::path& name, AtomicFile& file, std::int64_t size) {
   Sha256 hash;
   std::vector<std::byte> part(std::size_t{1} << 20);
   for (std::int64_t at = 0; at < size; at += std::ssize(part)) {
@@ -333,12 +333,12 @@ void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size)
   finish(name, file, hash.finish());
 }
 
-void OwnFiles::finish(const fs::path& name, AtomicFile& file, const std::string& hash) {
+void OutputLedger::finish(const fs::path& name, AtomicFile& file, const std::string& hash) {
   list(hash, name);
   file.commit();
 }
 
-void OwnFiles::note_run(const fs::path& run) {
+void OutputLedger::note_run(const fs::path& run) {
   const auto folder = open_made();
   internal::OpenOwnList list(folder.get(), folder_);
   list.read(list_);
@@ -350,17 +350,17 @@ void require_own_file(const fs::path& path) {
   if (name.empty() || name == "." || name == "..")
     throw InvalidArgument(fmt::format("\"{}\" is a folder; give a file in it", path.string()));
   require_free_place(path);
-  OwnFiles(path.parent_path()).require(path.filename());
+  OutputLedger(path.parent_path()).require(path.filename());
 }
 
 void write_own_file(const fs::path& path, std::string_view content) {
   require_free_place(path);
-  OwnFiles(path.parent_path()).write(path.filename(), content);
+  OutputLedger(path.parent_path()).write(path.filename(), content);
 }
 
 void write_own_file(const fs::path& path, const std::function<std::string(AtomicFile&)>& fill) {
   require_free_place(path);
-  OwnFiles own(path.parent_path());
+  OutputLedger own(path.parent_path());
   const auto file = own.begin(path.filename());
   own.finish(path.filename(), *file, fill(*file));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/own_files.h"
+#include "core/io/output_ledger.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(OwnFiles, replaces_what_it_wrote_and_nothing_else) {
+TEST(OutputLedger, replaces_what_it_wrote_and_nothing_else) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder / "new");
+  OutputLedger own(folder / "new");
   for (const auto* content : {"one", "two", "one"}) own.write("deep/file", content);
   EXPECT_EQ(test::get_file(folder / "new/deep/file"), "one");
-  OwnFiles again(folder / "new");
+  OutputLedger again(folder / "new");
   EXPECT_NO_THROW(again.require("deep/file"));
   EXPECT_NO_THROW(again.require("deep/absent"));
   test::put_file(folder / "new/deep/file", "changed");
@@ -32,9 +32,9 @@ TEST(OwnFiles, replaces_what_it_wrote_and_nothing_else) {
   EXPECT_EQ(test::get_file(folder / "new/deep/file"), "changed");
 }
 
-TEST(OwnFiles, an_equal_file_of_another_name_a_link_or_a_folder_is_not_its_own) {
+TEST(OutputLedger, an_equal_file_of_another_name_a_link_or_a_folder_is_not_its_own) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   own.write("a", "content");
   test::put_file(folder / "b", "content");
   fs::create_symlink("a", folder / "c");
@@ -45,7 +45,7 @@ TEST(OwnFiles, an_equal_file_of_another_name_a_link_or_a_folder_is_not_its_own) 
   EXPECT_THROW(own.require_all_of("", [](const std::string&) { return false; }), InvalidArgument);
 }
 
-TEST(OwnFiles, a_file_whose_line_was_cut_is_not_its_own) {
+TEST(OutputLedger, a_file_whose_line_was_cut_is_not_its_own) {
   const test::TemporaryFolder folder;
   write_own_file(folder / "a", "content");
   EXPECT_NO_THROW(require_own_file(folder / "a"));
@@ -53,13 +53,13 @@ TEST(OwnFiles, a_file_whose_line_was_cut_is_not_its_own) {
   EXPECT_THROW(require_own_file(folder / "a"), InvalidArgument);
 }
 
-TEST(OwnFiles, what_the_user_lets_go_is_replaced_and_told_of_once) {
+TEST(OutputLedger, what_the_user_lets_go_is_replaced_and_told_of_once) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "drawn") << "by hand";
   std::filesystem::create_directory(folder / "deep");
   std::vector<std::filesystem::path> told;
   allow_overwriting([&](const auto& path) { told.push_back(path); });
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   EXPECT_NO_THROW(own.require("drawn"));
   EXPECT_THROW(own.require("deep"), InvalidArgument) << "a folder";
   own.write("drawn", "anew");
@@ -70,7 +70,7 @@ TEST(OwnFiles, what_the_user_lets_go_is_replaced_and_told_of_once) {
   EXPECT_NO_THROW(own.require("drawn"));
 }
 
-TEST(OwnFiles, devices_and_pipes_are_never_replaced) {
+TEST(OutputLedger, devices_and_pipes_are_never_replaced) {
   const test::TemporaryFolder folder;
   const auto pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -81,9 +81,9 @@ TEST(OwnFiles, devices_and_pipes_are_never_replaced) {
   EXPECT_FALSE(fs::exists(folder / ".triptych"));
 }
 
-TEST(OwnFiles, an_input_stays_under_each_of_its_names) {
+TEST(OutputLedger, an_input_stays_under_each_of_its_names) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   own.write("read", "content");
   fs::create_hard_link(folder / "read", folder / "other");
   fs::create_symlink("read", folder / "link");
@@ -105,7 +105,7 @@ TEST(OwnFiles, an_input_stays_under_each_of_its_names) {
   EXPECT_NO_THROW(own.write("read", "new")) << "forgotten";
 }
 
-TEST(OwnFiles, a_place_that_is_kept_takes_no_file) {
+TEST(OutputLedger, a_place_that_is_kept_takes_no_file) {
   const test::TemporaryFolder folder;
   write_own_file(folder / "kept", "content");
   keep_places([](const fs::path& path) {
@@ -114,15 +114,15 @@ TEST(OwnFiles, a_place_that_is_kept_takes_no_file) {
   EXPECT_THROW(require_own_file(folder / "kept"), InvalidArgument);
   EXPECT_THROW(write_own_file(folder / "kept", "new"), InvalidArgument);
   EXPECT_NO_THROW(write_own_file(folder / "other", "new"));
-  EXPECT_NO_THROW(OwnFiles(folder.path()).require("kept")) << "its owner writes it";
+  EXPECT_NO_THROW(OutputLedger(folder.path()).require("kept")) << "its owner writes it";
   keep_places({});
   EXPECT_EQ(test::get_file(folder / "kept"), "content");
   EXPECT_NO_THROW(require_own_file(folder / "kept"));
 }
 
-TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
+TEST(OutputLedger, only_unchanged_files_of_its_own_are_removed) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   for (const auto* name : {"a/kept", "a/changed", "a/gone", "ab"}) own.write(name, name);
   std::ofstream(folder / "a/changed") << "by hand";
   std::ofstream(folder / "a/drawn") << "by hand";
@@ -135,9 +135,9 @@ TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
   EXPECT_TRUE(std::filesystem::exists(folder / "ab"));
 }
 
-TEST(OwnFiles, all_files_of_a_folder_are_its_own_at_every_depth) {
+TEST(OutputLedger, all_files_of_a_folder_are_its_own_at_every_depth) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   for (const auto* name : {"a/mine", "a/deep/mine"}) own.write(name, name);
   const auto none = [](const std::string&) { return false; };
   EXPECT_NO_THROW(own.require_all_of("a", none));
@@ -171,7 +171,7 @@ TEST_F(HostileList, names_that_lead_out_are_refused_before_anything_is_touched) 
        {std::string("../victim"), std::string("worst/a/../../../victim"), absolute,
         std::string("worst/./mine"), std::string("worst//mine"), std::string("worst/a/../mine")}) {
     put_list(line("worst/mine") + "\n" + line(name));
-    EXPECT_THROW(OwnFiles(folder / "in").remove_own_of("worst"), InvalidArgument) << name;
+    EXPECT_THROW(OutputLedger(folder / "in").remove_own_of("worst"), InvalidArgument) << name;
     EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << name;
   }
   EXPECT_EQ(test::get_file(folder / "victim"), "content");
@@ -186,7 +186,7 @@ TEST_F(HostileList, links_and_second_names_are_not_followed) {
   fs::create_symlink(folder / "victim", folder / "in/worst/link");
   fs::create_hard_link(folder / "victim", folder / "in/worst/hard");
   put_list(line("worst/linked/victim") + "\n" + line("worst/link") + "\n" + line("worst/hard"));
-  OwnFiles own(folder / "in");
+  OutputLedger own(folder / "in");
   for (const auto* name : {"worst/linked/victim", "worst/link", "worst/hard"}) {
     EXPECT_THROW(own.write(name, "new"), InvalidArgument) << name;
     EXPECT_THROW(own.remove(name), InvalidArgument) << name;
@@ -227,9 +227,9 @@ TEST_F(HostileList, a_list_that_is_not_ours_is_refused_and_stays) {
   EXPECT_FALSE(fs::exists(folder / "in/new"));
 }
 
-TEST(OwnFiles, two_writers_of_one_folder_know_each_others_files) {
+TEST(OutputLedger, two_writers_of_one_folder_know_each_others_files) {
   const test::TemporaryFolder folder;
-  OwnFiles one(folder.path()), other(folder.path());
+  OutputLedger one(folder.path()), other(folder.path());
   one.write("a", "of one");
   EXPECT_NO_THROW(other.require("a"));
   other.write("a", "of the other");
@@ -237,7 +237,7 @@ TEST(OwnFiles, two_writers_of_one_folder_know_each_others_files) {
   EXPECT_EQ(test::get_file(folder / "a"), "of one again");
 }
 
-TEST(OwnFiles, a_list_that_was_cut_is_continued_on_a_line_of_its_own) {
+TEST(OutputLedger, a_list_that_was_cut_is_continued_on_a_line_of_its_own) {
   const test::TemporaryFolder folder;
   for (const std::uintmax_t size : {10, 64, 65, 66}) {
     write_own_file(folder / "a", "content");
@@ -249,21 +249,21 @@ TEST(OwnFiles, a_list_that_was_cut_is_continued_on_a_line_of_its_own) {
   }
 }
 
-TEST(OwnFiles, names_with_line_breaks_and_backslashes_are_escaped) {
+TEST(OutputLedger, names_with_line_breaks_and_backslashes_are_escaped) {
   const test::TemporaryFolder folder;
   const std::string name = "two\nlines\r and \\n";
-  OwnFiles(folder.path()).write(name, "content");
-  EXPECT_NO_THROW(OwnFiles(folder.path()).require(name));
+  OutputLedger(folder.path()).write(name, "content");
+  EXPECT_NO_THROW(OutputLedger(folder.path()).require(name));
   EXPECT_TRUE(test::get_file(folder / ".triptych").starts_with('\\'));
-  EXPECT_NO_THROW(OwnFiles(folder.path()).write("other", "content"));
+  EXPECT_NO_THROW(OutputLedger(folder.path()).write("other", "content"));
 }
 
-TEST(OwnFiles, runs_that_trained_on_the_files_are_noted_once) {
+TEST(OutputLedger, runs_that_trained_on_the_files_are_noted_once) {
   const test::TemporaryFolder folder;
-  OwnFiles own(folder.path());
+  OutputLedger own(folder.path());
   own.write("a", "content");
   for (const auto* run : {"/runs/one", "/runs/t\nwo", "/runs/one"}) own.note_run(run);
-  const OwnFiles again(folder.path());
+  const OutputLedger again(folder.path());
   EXPECT_THAT(again.runs(), ::testing::ElementsAre("/runs/one", "/runs/t\nwo"));
   EXPECT_NO_THROW(again.require("a"));
 }

@@ -31,6 +31,6 @@ std::string digest_of(
 /// Returns when the facts of all ranks are those of rank 0. All ranks call it at the same time.
 /// Throws InvalidArgument on every rank, which names the first rank that differs and each fact with
 /// both values.
-void require_agreement(parallel::Communicator& communicator, const Facts& own);
+void require_rank_consistency(parallel::Communicator& communicator, const Facts& own);
 
 }  // namespace triptych::training

@@ -1,6 +1,6 @@
 // Facts that processes compare before the first step, and the rows of a batch that a rank needs.
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/training/agreement.h"
+#include "experiments/training/rank_consistency.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ std::vector<std::string> complaints(const std::vector<Facts>& facts) {
         parallel::Communicator communicator(group.transport(rank));
         const auto place = static_cast<std::size_t>(rank);
         try {
-          require_agreement(communicator, facts[place]);
+          require_rank_consistency(communicator, facts[place]);
         } catch (const InvalidArgument& error) {
           said[place] = error.what();
         }

@@ -45,11 +45,11 @@ void keep_places(std::function<std::string(const std::filesystem::path&)> owner)
 /// Whether the user can choose another folder for the files, which require() then suggests.
 enum class Elsewhere : std::uint8_t { Possible, Impossible };
 
-class OwnFiles {
+class OutputLedger {
  public:
   /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
   /// read, and InvalidArgument when it is a link or was not written by this program.
-  explicit OwnFiles(std::filesystem::path folder, Elsewhere elsewhere = Elsewhere::Possible);
+  explicit OutputLedger(std::filesystem::path folder, Elsewhere elsewhere = Elsewhere::Possible);
 
   /// True when this program wrote a file of that name here, whatever it holds now.
   bool lists(const std::filesystem::path& name) const;
@@ -104,8 +104,8 @@ class OwnFiles {
   mutable std::set<std::filesystem::path> cleaned_;  ///< folders, by remove_leavings()
 };
 
-/// OwnFiles::require and write for a file of the folder that it lies in, where a user says. Throws
-/// InvalidArgument for a place of keep_places(), too.
+/// OutputLedger::require and write for a file of the folder that it lies in, where a user says.
+/// Throws InvalidArgument for a place of keep_places(), too.
 void require_own_file(const std::filesystem::path& path);
 void write_own_file(const std::filesystem::path& path, std::string_view content);
 /// The same for content that `fill` writes. It returns the SHA-256.
