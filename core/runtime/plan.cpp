@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -146,9 +147,13 @@ bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> 
   if (takes(devices[0])) return true;
   if (std::ranges::none_of(devices, takes)) return false;
   Graph expansion;
+  std::map<ValueId, ValueId> own;  // a node may read a value twice
   std::vector<ValueId> inputs;
   for (const auto input : node.inputs) {
-    inputs.push_back(expansion.add_input(graph.value(input).name, graph.spec(input)));
+    if (!own.contains(input)) {
+      own[input] = expansion.add_input(graph.value(input).name, graph.spec(input));
+    }
+    inputs.push_back(own.at(input));
   }
   node.op->expand(expansion, inputs);
   return !std::ranges::all_of(expansion.nodes(), [&](const Node& part) {
