@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/simd.h"
 #include "backends/host/parallel.h"
 #include "core/base/error.h"
 #include "core/base/exact_math.h"
@@ -50,6 +51,44 @@ CopyRow row_function(std::size_t element_size, bool contiguous) {
   }
 }
 
+/// Outputs of a row that TapSum computes at once.
+constexpr std::int64_t kPiece = 256;
+/// With more taps, each value of x is read for few rows of y.
+constexpr std::int64_t kGatheredTaps = 4;
+
+/// y[i] += weight * x[i].
+[[gnu::always_inline]] inline void add_copies(float weight, const float* x, float* y,
+                                              std::int64_t size) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < size; ++i) y[i] += weight * x[i];
+}
+
+/// The index where an output has fewer taps than others of its piece.
+constexpr std::int32_t kNoTap = -1;
+
+/// The taps of a piece: tap t of output i at t * size + i.
+struct Taps {
+  const std::int32_t* index;
+  const float* weight;
+  std::int64_t size, count;
+};
+
+/// y[i] += weight * taps.weight[t][i] * value(t, i) for ascending t, where output i has a tap t.
+template <class Value>
+[[gnu::always_inline]] inline void add_taps(const Taps& taps, float weight, const Value& value,
+                                            float* y) {
+  const auto size = taps.size;
+  for (std::int64_t t = 0; t < taps.count; ++t) {
+    const auto* index = taps.index + t * size;
+    const auto* weights = taps.weight + t * size;
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float sum = y[i] + weight * weights[i] * value(t * size + i);
+      y[i] = exact::select(index[i] == kNoTap, y[i], sum);
+    }
+  }
+}
+
 }  // namespace
 
 IndexCopy::IndexCopy(const std::vector<Dims>& sources, const Shape& x, std::size_t element_size)
@@ -70,6 +109,7 @@ IndexCopy::IndexCopy(const std::vector<Dims>& sources, const Shape& x, std::size
 
 void IndexCopy::copy_rows(const std::byte* x, std::byte* y, std::int64_t begin,
                           std::int64_t end) const {
+  const std::byte* last = nullptr;
   for (std::int64_t row = begin; row < end; ++row) {
     auto rest = static_cast<std::size_t>(row);
     const std::byte* source = x;
@@ -77,7 +117,13 @@ void IndexCopy::copy_rows(const std::byte* x, std::byte* y, std::int64_t begin,
       source += (*offsets)[rest % offsets->size()];
       rest /= offsets->size();
     }
-    copy_row_(source, y + row * row_bytes_, inner_);
+    auto* to = y + row * row_bytes_;
+    if (source == last) {
+      std::memcpy(to, to - row_bytes_, static_cast<std::size_t>(row_bytes_));
+    } else {
+      copy_row_(source, to, inner_);
+    }
+    last = source;
   }
 }
 
@@ -98,56 +144,122 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
     for (auto& index : axes_[a].index) index *= strides[a];
   }
   if (axes_.empty()) axes_ = {copy_taps(Dims{0})};
-  const auto& inner = axes_.back();
-  dense_inner_ = inner.size() > 0 && ascending_by(inner.begin, 1) && ascending_by(inner.index, 1) &&
-                 std::all_of(inner.weight.begin(), inner.weight.end(),
-                             [](float weight) { return weight == 1; });
-  divisor_.resize(axes_.size() - 1);
+  cut(axes_.back());
+  axes_.pop_back();
+  divisor_.resize(axes_.size());
   for (std::size_t a = divisor_.size(); a-- > 0;) {
     divisor_[a] = rows_;
     rows_ *= axes_[a].size();
   }
 }
 
-void TapSum::add_inner(float weight, const float* x, float* y) const {
-  const auto& inner = axes_.back();
-  if (dense_inner_) {
-    const float* source = x + inner.index.front();
-    for (std::int64_t i = 0; i < inner.size(); ++i) y[i] += weight * source[i];
-    return;
-  }
-  for (std::size_t i = 0; i + 1 < inner.begin.size(); ++i) {
-    float sum = y[i];
-    for (auto t = inner.begin[i]; t < inner.begin[i + 1]; ++t) {
-      const auto tap = static_cast<std::size_t>(t);
-      sum += weight * inner.weight[tap] * x[inner.index[tap]];
+void TapSum::cut(const AxisTaps& inner) {
+  row_size_ = inner.size();
+  for (std::int64_t begin = 0; begin < row_size_; begin += kPiece) {
+    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, index_.size(), false};
+    const auto* first = inner.begin.data() + begin;
+    for (std::int64_t i = 0; i < piece.size; ++i) {
+      piece.taps = std::max(piece.taps, first[i + 1] - first[i]);
     }
-    y[i] = sum;
+    for (std::int64_t t = 0; t < piece.taps; ++t) {
+      for (std::int64_t i = 0; i < piece.size; ++i) {
+        const auto tap = static_cast<std::size_t>(first[i] + t);
+        const bool there = first[i] + t < first[i + 1];
+        index_.push_back(there ? static_cast<std::int32_t>(inner.index[tap]) : kNoTap);
+        weight_.push_back(there ? inner.weight[tap] : 0);
+      }
+    }
+    piece.dense = piece.taps == 1 && index_[piece.first] != kNoTap;
+    for (auto i = piece.first; i < index_.size(); ++i) {
+      const auto neighbour = index_[piece.first] + static_cast<std::int32_t>(i - piece.first);
+      piece.dense = piece.dense && index_[i] == neighbour && weight_[i] == 1;
+    }
+    pieces_.push_back(piece);
   }
 }
 
-void TapSum::add_row(std::size_t axis, std::int64_t row, float weight, const float* x,
-                     float* y) const {
-  if (axis == divisor_.size()) return add_inner(weight, x, y);
+void TapSum::append_terms(std::size_t axis, std::int64_t row, Term term,
+                          std::vector<Term>& terms) const {
+  if (axis == axes_.size()) return terms.push_back(term);
   const auto& taps = axes_[axis];
   const auto p = static_cast<std::size_t>(row / divisor_[axis] % taps.size());
   for (auto t = taps.begin[p]; t < taps.begin[p + 1]; ++t) {
     const auto tap = static_cast<std::size_t>(t);
-    add_row(axis + 1, row, weight * taps.weight[tap], x + taps.index[tap], y);
+    append_terms(axis + 1, row, {term.x + taps.index[tap], term.weight * taps.weight[tap]}, terms);
+  }
+}
+
+/// The values that a piece's taps read, for the last few rows of x. Neighbouring rows of y share
+/// them.
+class TapSum::Gathered {
+ public:
+  Gathered(const TapSum& sum, const Piece& piece)
+      : index_(sum.index_.data() + piece.first), count_(piece.taps * piece.size) {}
+
+  /// Element t * size + i is x at the tap t of output i.
+  const float* of(const float* x) {
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      if (sources_[slot] == x) return values_[slot];
+    }
+    oldest_ = (oldest_ + 1) % kSlots;
+    sources_[oldest_] = x;
+    simd([x, index = index_, count = count_, to = values_[oldest_]] {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count; ++i) to[i] = x[std::max(index[i], 0)];
+    });
+    return values_[oldest_];
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 4;
+  const std::int32_t* index_;
+  std::int64_t count_;
+  std::size_t oldest_ = 0;
+  const float* sources_[kSlots] = {};
+  float values_[kSlots][kPiece * kGatheredTaps];
+};
+
+void TapSum::sum_rows(const Piece& piece, const float* x, float* y, std::int64_t begin,
+                      std::int64_t end) const {
+  const auto size = piece.size;
+  const Taps taps{index_.data() + piece.first, weight_.data() + piece.first, size, piece.taps};
+  Gathered gathered(*this, piece);
+  std::vector<Term> terms;
+  for (auto row = begin; row < end; ++row) {
+    terms.clear();
+    append_terms(0, row, {x, 1}, terms);
+    float* to = y + row * row_size_ + piece.begin;
+    std::fill_n(to, size, 0.0F);
+    for (const auto& [source, weight] : terms) {
+      if (piece.dense) {
+        simd([=, from = source + *taps.index] { add_copies(weight, from, to, size); });
+      } else if (taps.count <= kGatheredTaps) {
+        simd([=, from = gathered.of(source)] {
+          add_taps(
+              taps, weight, [=](auto i) { return from[i]; }, to);
+        });
+      } else {
+        simd([=] {
+          const auto read = [=](auto i) { return source[std::max(taps.index[i], 0)]; };
+          add_taps(taps, weight, read, to);
+        });
+      }
+    }
+    simd([=] {
+      for (std::int64_t i = 0; i < size; ++i) to[i] = exact::canonical(to[i]);
+    });
   }
 }
 
 void TapSum::run(const float* x, float* y) const {
-  const auto inner = axes_.back().size();
-  parallel_for(rows_, rows_per_task(inner), [&](std::int64_t begin, std::int64_t end) {
-    std::fill(y + begin * inner, y + end * inner, 0.0F);
-    for (std::int64_t row = begin; row < end; ++row) add_row(0, row, 1, x, y + row * inner);
-    for (auto i = begin * inner; i < end * inner; ++i) y[i] = exact::canonical(y[i]);
+  parallel_for(rows_, rows_per_task(row_size_), [&](std::int64_t begin, std::int64_t end) {
+    for (const auto& piece : pieces_) sum_rows(piece, x, y, begin, end);
   });
 }
 
 std::size_t TapSum::resident_bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = index_.size() * sizeof(std::int32_t) + weight_.size() * sizeof(float) +
+                      pieces_.size() * sizeof(Piece);
   for (const auto& axis : axes_) {
     bytes += (axis.begin.size() + axis.index.size()) * sizeof(std::int64_t) +
              axis.weight.size() * sizeof(float);

@@ -32,7 +32,7 @@ class IndexCopy {
 };
 
 /// The sum of core/ops/axis_taps.h in its stated order, f32, dense x and y. Each row of y (along
-/// the last axis) is summed by one thread.
+/// the last axis) is summed by one thread, in pieces.
 class TapSum {
  public:
   TapSum(std::vector<AxisTaps> axes, const Shape& x);
@@ -40,13 +40,31 @@ class TapSum {
   std::size_t resident_bytes() const;
 
  private:
-  void add_row(std::size_t axis, std::int64_t row, float weight, const float* x, float* y) const;
-  void add_inner(float weight, const float* x, float* y) const;
+  /// Outputs [begin, begin + size) of a row, with at most `taps` taps each. The tap t of output
+  /// begin + i stands at first + t * size + i of index_ and weight_.
+  struct Piece {
+    std::int64_t begin, size, taps;
+    std::size_t first;
+    bool dense;  ///< copies neighbours of x: one tap of weight 1 each, ascending
+  };
+  /// A combination of taps of all axes but the last: a row of x, and the product of weights.
+  struct Term {
+    const float* x;
+    float weight;
+  };
+  class Gathered;
 
-  std::vector<AxisTaps> axes_;         // indices multiplied by x's strides
+  void cut(const AxisTaps& inner);
+  void append_terms(std::size_t axis, std::int64_t row, Term term, std::vector<Term>& terms) const;
+  void sum_rows(const Piece& piece, const float* x, float* y, std::int64_t begin,
+                std::int64_t end) const;
+
+  std::vector<AxisTaps> axes_;         // all but the last, indices multiplied by x's strides
   std::vector<std::int64_t> divisor_;  // row / divisor_[a] % size = index along axis a
-  std::int64_t rows_ = 1;
-  bool dense_inner_ = false;  // the last axis copies x: one tap of weight 1 each, ascending
+  std::int64_t rows_ = 1, row_size_ = 0;
+  std::vector<Piece> pieces_;
+  std::vector<std::int32_t> index_;
+  std::vector<float> weight_;
 };
 
 /// A kernel that is one IndexCopy.

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/ops/scalar_math.h"
 
@@ -19,15 +19,6 @@ void array_row(const C* a, const C* b, Y* y, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::apply<kKind>(a[i], b[i]);
   });
 }
-
-struct RowOperands {
-  const std::byte* a;
-  const std::byte* b;
-  std::byte* y;
-  std::int64_t a_stride, b_stride;  ///< 1, or 0 for one element
-};
-
-using BinaryRow = void (*)(const RowOperands& row, std::int64_t count);
 
 template <BinaryKind kKind, class T>
 void binary_row(const RowOperands& row, std::int64_t count) {
@@ -55,7 +46,7 @@ void binary_row(const RowOperands& row, std::int64_t count) {
 }
 
 template <BinaryKind kKind>
-BinaryRow row_of(DType dtype) {
+BinaryRow row_for(DType dtype) {
   if constexpr (scalar::is_logic(kKind)) {
     return &binary_row<kKind, bool>;
   } else if constexpr (kKind >= ReluGradient) {
@@ -70,15 +61,21 @@ BinaryRow row_of(DType dtype) {
 }
 
 template <int... kKinds>
-BinaryRow row_of(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
+BinaryRow row_among(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
   BinaryRow row = nullptr;
-  ((static_cast<int>(kind) == kKinds ? void(row = row_of<static_cast<BinaryKind>(kKinds)>(dtype))
+  ((static_cast<int>(kind) == kKinds ? void(row = row_for<static_cast<BinaryKind>(kKinds)>(dtype))
                                      : void()),
    ...);
   return row;
 }
 
 constexpr auto kAllKinds = std::make_integer_sequence<int, static_cast<int>(TanhGradient) + 1>();
+
+}  // namespace
+
+BinaryRow row_of(BinaryKind kind, DType dtype) { return row_among(kind, dtype, kAllKinds); }
+
+namespace {
 
 class BinaryKernel : public Kernel {
  public:
@@ -88,6 +85,7 @@ class BinaryKernel : public Kernel {
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
+    if (loop_.has_short_rows()) return run_rows(args);
     loop_.run([&](const auto& at, std::int64_t count) {
       row_({args.inputs[0] + at[1] * in_size_, args.inputs[1] + at[2] * in_size_,
             args.outputs[0] + at[0] * out_size_, loop_.row_stride(1), loop_.row_stride(2)},
@@ -96,10 +94,22 @@ class BinaryKernel : public Kernel {
   }
 
  private:
+  void run_rows(const KernelArgs& args) const {
+    loop_.run_rows([&](const auto& at, std::int64_t rows) {
+      alignas(64) std::byte buffers[2][kRowBlock * sizeof(std::int64_t)];
+      const auto operand = [&](std::size_t k) {
+        const auto* x = args.inputs[k - 1] + at[k] * in_size_;
+        return gathered(x, loop_.group(k, rows), in_size_, buffers[k - 1]);
+      };
+      row_({operand(1), operand(2), args.outputs[0] + at[0] * out_size_, 1, 1},
+           rows * loop_.row_size());
+    });
+  }
+
   BinaryKernel(const KernelQuery& query, const Shape& y, DType dtype)
       : loop_(y, {operand_strides(query.outputs[0], y), operand_strides(query.inputs[0], y),
                   operand_strides(query.inputs[1], y)}),
-        row_(row_of(query.as<Binary>().kind, dtype, kAllKinds)),
+        row_(row_of(query.as<Binary>().kind, dtype)),
         in_size_(static_cast<std::int64_t>(dtype_size(dtype))),
         out_size_(static_cast<std::int64_t>(dtype_size(query.outputs[0].spec.dtype))) {}
 

@@ -81,20 +81,25 @@ class ConvDepthwise : public Kernel {
     }
     const FloatFinish finish(args, 0, relu_);
     for (auto o = group * g_.group_out(); o < (group + 1) * g_.group_out(); ++o) {
-      multiply_taps(plane, layout.taps(), weights + o * g_.taps(), layout.outputs(), sums);
-      store(finish, o, sums, args.out<float>(0) + image * y_stride_ + o * g_.out_plane());
+      auto* y = args.out<float>(0) + image * y_stride_ + o * g_.out_plane();
+      if (const auto rows = layout.row_window()) {
+        multiply_rows(plane, *rows, weights + o * g_.taps(), y);
+        finish_sums(finish, o, y, g_.out_plane());
+      } else {
+        multiply_taps(plane, layout.taps(), weights + o * g_.taps(), layout.outputs(), sums);
+        finish_sums(finish, o, sums, layout.outputs());  // and what lies between the rows
+        layout.copy_outputs(sums, y);
+      }
     }
   }
 
-  /// The sums between the rows are finished, too: one loop, not one for each row.
-  void store(const FloatFinish& finish, std::int64_t channel, float* sums, float* y) const {
-    const auto count = scratch_.layout().outputs();
+  static void finish_sums(const FloatFinish& finish, std::int64_t channel, float* sums,
+                          std::int64_t count) {
     finish.with(channel, [=](const auto& finished) {
       simd([=] {
         for (std::int64_t i = 0; i < count; ++i) sums[i] = finished(sums[i]);
       });
     });
-    scratch_.layout().copy_outputs(sums, y);
   }
 
   ConvGeometry g_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <type_traits>
 
+#include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/reduction.h"
@@ -41,7 +42,10 @@ struct ReduceLayout {
     for (const auto& group : groups) {
       (group.reduced ? reduced : kept).append(group.size, group.stride);
     }
+    has_lines = groups.size() == 2 && groups.back().reduced && inner == 1;
   }
+
+  bool has_lines = false;  ///< x is a matrix whose rows are reduced
 };
 
 /// A block of a sequence that lies in contiguous segments: in place, or gathered into `buffer`.
@@ -77,6 +81,10 @@ class ReduceKernel : public Kernel {
   void run(const KernelArgs& args) override {
     const T* x = args.in<T>(0);
     T* y = args.out<T>(0);
+    if (layout_.has_lines && are_short(outputs(), layout_.reduced.count())) {
+      fold_short_lines(x, y);
+      return finish_all(y, y);
+    }
     T* partial = blocks_ == 1 ? y : reinterpret_cast<T*>(args.scratch);
     const auto work =
         std::min(layout_.reduced.count(), kReductionBlock) * std::min(layout_.inner, kColumns);
@@ -86,6 +94,11 @@ class ReduceKernel : public Kernel {
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto item = begin; item < end; ++item) fold_item(x, partial, item);
                  });
+    finish_all(partial, y);
+  }
+
+ private:
+  void finish_all(T* partial, T* y) const {
     if (blocks_ == 1 && !mean_) return;
     parallel_for(outputs(), kElementwiseGrain / std::max<std::int64_t>(blocks_, 1) + 1,
                  [&](std::int64_t begin, std::int64_t end) {
@@ -93,7 +106,33 @@ class ReduceKernel : public Kernel {
                  });
   }
 
- private:
+  void fold_short_lines(const T* x, T* y) const {
+    const auto count = layout_.reduced.count(), at_once = short_lines_at_once(count);
+    parallel_for(outputs(), kElementwiseGrain / count, [&](auto begin, auto end) {
+      T buffer[kShortBlock];
+      const T* columns = buffer;
+      for (auto line = begin; line < end; line += at_once) {
+        const auto width = std::min(at_once, end - line);
+        transpose_lines(x + line * count, count, width, buffer);
+        T* target = y + line;
+        simd([=] {
+          fold_columns<Combine>(
+              count, width, [=](auto i, auto w) { return columns[i * width + w]; }, target);
+        });
+      }
+    });
+  }
+
+  static void transpose_lines(const T* x, std::int64_t count, std::int64_t width, T* columns) {
+    if constexpr (std::is_same_v<T, float>) {
+      transpose_matrix({x, count, width, count}, columns, width, Rounding::None);
+    } else {
+      for (std::int64_t w = 0; w < width; ++w) {
+        for (std::int64_t i = 0; i < count; ++i) columns[i * width + w] = x[w * count + i];
+      }
+    }
+  }
+
   std::int64_t outputs() const { return layout_.kept.count() * layout_.inner; }
 
   /// Item (kept, block, chunk of columns) into partial[kept][block][column].

@@ -13,6 +13,21 @@ namespace triptych::cpu {
 /// Columns that are folded side by side: 32 lanes of them fill half of a level 1 cache.
 inline constexpr std::int64_t kColumns = 128;
 
+/// Lines of at most so many contiguous elements are too short to fill vectors. They are transposed,
+/// kShortBlock elements at a time, and then folded as columns.
+inline constexpr std::int64_t kShortLine = 128;
+inline constexpr std::int64_t kShortBlock = 4096;
+
+/// True for `lines` contiguous lines of `count` elements that are folded as columns.
+constexpr bool are_short(std::int64_t lines, std::int64_t count) {
+  return lines >= 16 && count > 0 && count <= kShortLine;
+}
+
+/// Such lines that are handled at once.
+constexpr std::int64_t short_lines_at_once(std::int64_t count) {
+  return std::min(kColumns, kShortBlock / count);
+}
+
 /// One block of the tree for each of `width` <= kColumns columns: target[w] folds value(i, w) over
 /// i < count <= kReductionBlock.
 template <class Combine, class Value>

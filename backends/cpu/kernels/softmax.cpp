@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/softmax.h"
 
+#include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/softmax_lines.h"
 
@@ -33,19 +34,39 @@ class SoftmaxKernel : public Kernel {
   void run(const KernelArgs& args) override {
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
+    if (lines_.inner == 1 && are_short(lines_.outer, lines_.count)) return run_short(x, y);
     lines_.for_each_chunk([&](std::int64_t, std::int64_t start, std::int64_t width) {
-      LineStatistics statistics(lines_, x + start, width);
-      for (std::int64_t w = 0; w < width; ++w) {
-        statistics.sum[w] = Formula::prepare(statistics.sum[w]);
-      }
-      write(x + start, y + start, width, statistics);
+      compute(lines_, x + start, y + start, width);
     });
   }
 
  private:
-  void write(const float* x, float* y, std::int64_t width, const LineStatistics& statistics) const {
+  void run_short(const float* x, float* y) const {
+    const auto count = lines_.count, at_once = short_lines_at_once(count);
+    parallel_for(lines_.outer, kElementwiseGrain / count, [&](auto begin, auto end) {
+      float columns[kShortBlock];
+      for (auto line = begin; line < end; line += at_once) {
+        const auto width = std::min(at_once, end - line);
+        const Lines side_by_side{{1, count, width}};
+        transpose_matrix({x + line * count, count, width, count}, columns, width, Rounding::None);
+        compute(side_by_side, columns, columns, width);
+        transpose_matrix({columns, width, count, width}, y + line * count, count, Rounding::None);
+      }
+    });
+  }
+
+  static void compute(const Lines& lines, const float* x, float* y, std::int64_t width) {
+    LineStatistics statistics(lines, x, width);
+    for (std::int64_t w = 0; w < width; ++w) {
+      statistics.sum[w] = Formula::prepare(statistics.sum[w]);
+    }
+    write(lines, x, y, width, statistics);
+  }
+
+  static void write(const Lines& lines, const float* x, float* y, std::int64_t width,
+                    const LineStatistics& statistics) {
     const auto *largest = statistics.largest, *sum = statistics.sum;
-    const auto count = lines_.count, inner = lines_.inner;
+    const auto count = lines.count, inner = lines.inner;
     if (inner == 1) {
       simd([x, y, count, first = *largest, total = *sum] {
 #pragma GCC ivdep

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/gemm/pack.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 
@@ -47,27 +48,41 @@ void copy_elements(const std::byte* x, std::byte* y, const Axis& rows, const Axi
   }
 }
 
+// x is contiguous along the rows, y along the columns. Moves words of any type as floats,
+// unchanged.
+template <class Axis>
+void transpose_words(const std::byte* x, std::byte* y, const Axis& rows, const Axis& columns) {
+  constexpr auto word = static_cast<std::int64_t>(sizeof(float));
+  transpose_matrix(
+      {reinterpret_cast<const float*>(x), columns.x_stride / word, columns.size, rows.size},
+      reinterpret_cast<float*>(y), rows.y_stride / word, Rounding::None);
+}
+
 /// The tile function for elements of `Size` bytes.
 template <std::size_t Size, class Axis>
-auto tile_function(const Axis& columns) {
+auto tile_function(const Axis& rows, const Axis& columns) {
   const auto dense = static_cast<std::int64_t>(Size);
   if (columns.y_stride == dense && columns.x_stride == dense) return &copy_rows<Axis>;
   if (columns.y_stride == dense && columns.x_stride == 0) return &repeat_columns<Size, Axis>;
+  if constexpr (Size == sizeof(float)) {
+    const bool transposes = columns.y_stride == dense && rows.x_stride == dense;
+    if (transposes && columns.x_stride > 0 && rows.y_stride > 0) return &transpose_words<Axis>;
+  }
   return &copy_elements<Size, Axis>;
 }
 
 template <class Axis>
-auto tile_function(std::int64_t element_size, const Axis& columns) {
+auto tile_function(std::int64_t element_size, const Axis& rows, const Axis& columns) {
   switch (element_size) {
     case 1:
-      return tile_function<1>(columns);
+      return tile_function<1>(rows, columns);
     case 2:
-      return tile_function<2>(columns);
+      return tile_function<2>(rows, columns);
     case 4:
-      return tile_function<4>(columns);
+      return tile_function<4>(rows, columns);
     default:
       TRIPTYCH_ASSERT(element_size == 8);
-      return tile_function<8>(columns);
+      return tile_function<8>(rows, columns);
   }
 }
 
@@ -128,7 +143,7 @@ void StridedCopy::choose_plane(std::int64_t element_size) {
   tile_columns_ = std::min(columns_.size, widest);
   const auto tallest = transposes ? kTransposedRows : kTileBytes / (tile_columns_ * element_size);
   tile_rows_ = std::min(rows_.size, tallest);
-  copy_tile_ = tile_function(element_size, columns_);
+  copy_tile_ = tile_function(element_size, rows_, columns_);
 }
 
 void StridedCopy::copy_tiles(const std::byte* x, std::byte* y, std::int64_t begin,

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/unary.h"
-
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/ops/scalar_math.h"
 
@@ -13,10 +11,6 @@ namespace triptych::cpu {
 namespace {
 
 using scalar::UnaryParameters;
-
-/// y[i] = f(x[i]) for a piece of a row.
-using UnaryRow = void (*)(const std::byte* x, std::byte* y, std::int64_t count,
-                          const UnaryParameters& parameters);
 
 /// The float formulas as types, so that Gelu's second form is one more of them.
 template <UnaryKind kKind>
@@ -87,6 +81,8 @@ UnaryRow number_row_of(DType dtype) {
   return float_row_of<Formula<kKind>>(dtype);
 }
 
+}  // namespace
+
 UnaryRow row_of(const Unary& op, DType dtype) {
   using enum UnaryKind;
   switch (op.kind) {
@@ -130,6 +126,8 @@ UnaryRow row_of(const Unary& op, DType dtype) {
   }
   return nullptr;
 }
+
+namespace {
 
 class UnaryKernel : public Kernel {
  public:

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/windows/tap_chains.h"
 
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/windows/tap_chains.cpp"
 #include <hwy/foreach_target.h>
@@ -16,6 +20,9 @@ using Taps = std::span<const std::int64_t>;
 
 // Enough chains to hide the latency of an addition, with the smallest vectors of a block.
 constexpr std::int64_t kVectors = 4;
+
+// Rows of outputs that share the rows of the plane.
+constexpr int kSharedRows = 4;
 
 /// y = step(t, operand of tap t, y) for each tap t, with y starting at begin(p).
 template <class D, class Begin, class Step>
@@ -47,6 +54,85 @@ void multiply(const float* plane, Taps taps, const float* weights, std::int64_t 
       d, plane, taps, outputs, [=](const float*) { return hn::Zero(d); },
       [=](std::size_t t, auto x, auto sum) { return hn::MulAdd(hn::Set(d, weights[t]), x, sum); },
       sums);
+}
+
+/// The part of one row of the kernel, if it has that row.
+template <int kRow, int kRows, class D, class V>
+HWY_INLINE void add_tap(D d, const float* weight, const V& low, const V& high, V& low_sum,
+                        V& high_sum) {
+  if constexpr (kRow >= 0 && kRow < kRows) {
+    const auto factor = hn::Set(d, *weight);
+    low_sum = hn::MulAdd(factor, low, low_sum);
+    high_sum = hn::MulAdd(factor, high, high_sum);
+  }
+}
+
+/// Sums of kSharedRows rows by two vectors of outputs. A vector of the plane is loaded once for all
+/// rows that read it: row j of the plane is row j - r of the kernel for the outputs of row r.
+template <int kRows, class D, int... kPlaneRows>
+HWY_INLINE void share_rows(D d, const float* plane, const RowWindow& w, const float* weights,
+                           float* sums, std::integer_sequence<int, kPlaneRows...>) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto width = static_cast<std::int64_t>(w.columns.size());
+  auto low0 = hn::Zero(d), low1 = low0, low2 = low0, low3 = low0;
+  auto high0 = low0, high1 = low0, high2 = low0, high3 = low0;
+  const auto add_row = [&](auto row) {
+    constexpr int j = decltype(row)::value;
+    for (std::int64_t kx = 0; kx < width; ++kx) {
+      const float* from = plane + j * w.pitch + w.columns[static_cast<std::size_t>(kx)];
+      const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
+      const float* weight = weights + j * width + kx;
+      add_tap<j, kRows>(d, weight, low, high, low0, high0);
+      add_tap<j - 1, kRows>(d, weight - width, low, high, low1, high1);
+      add_tap<j - 2, kRows>(d, weight - 2 * width, low, high, low2, high2);
+      add_tap<j - 3, kRows>(d, weight - 3 * width, low, high, low3, high3);
+    }
+  };
+  (add_row(std::integral_constant<int, kPlaneRows>()), ...);
+  const auto store = [&](auto low, auto high, float* to) {
+    hn::StoreU(low, d, to);
+    hn::StoreU(high, d, to + lanes);
+  };
+  store(low0, high0, sums);
+  store(low1, high1, sums + w.out_columns);
+  store(low2, high2, sums + 2 * w.out_columns);
+  store(low3, high3, sums + 3 * w.out_columns);
+}
+
+/// The last vectors and rows overlap those before them.
+template <int kRows, class D>
+HWY_INLINE void multiply_blocks(D d, const float* plane, const RowWindow& w, const float* weights,
+                                float* sums) {
+  constexpr std::make_integer_sequence<int, kRows + kSharedRows - 1> plane_rows;
+  const auto width = 2 * static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = 0; r < w.out_rows; r += kSharedRows) {
+    const auto row = std::min<std::int64_t>(r, w.out_rows - kSharedRows);
+    for (std::int64_t c = 0; c < w.out_columns; c += width) {
+      const auto column = std::min(c, w.out_columns - width);
+      share_rows<kRows>(d, plane + row * w.pitch + column, w, weights,
+                        sums + row * w.out_columns + column, plane_rows);
+    }
+  }
+}
+
+template <class D>
+HWY_INLINE void multiply_lanes(D d, const float* plane, const RowWindow& w, const float* weights,
+                               float* sums) {
+  if (w.kernel_rows == 3) return multiply_blocks<3>(d, plane, w, weights, sums);
+  if (w.kernel_rows == 5) return multiply_blocks<5>(d, plane, w, weights, sums);
+  multiply_blocks<7>(d, plane, w, weights, sums);
+}
+
+void multiply_shared(const float* plane, const RowWindow& w, const float* weights, float* sums) {
+  const hn::CappedTag<float, 16> most;
+  if (w.out_columns >= 2 * static_cast<std::int64_t>(hn::Lanes(most))) {
+    return multiply_lanes(most, plane, w, weights, sums);
+  }
+  const hn::CappedTag<float, 8> eight;
+  if (w.out_columns >= 2 * static_cast<std::int64_t>(hn::Lanes(eight))) {
+    return multiply_lanes(eight, plane, w, weights, sums);
+  }
+  multiply_lanes(hn::CappedTag<float, 4>(), plane, w, weights, sums);
 }
 
 void add(const float* plane, Taps taps, std::int64_t outputs, float* sums) {
@@ -90,6 +176,7 @@ HWY_AFTER_NAMESPACE();
 namespace triptych::cpu {
 
 HWY_EXPORT(multiply);
+HWY_EXPORT(multiply_shared);
 HWY_EXPORT(add);
 HWY_EXPORT(largest_float);
 HWY_EXPORT(largest_int8);
@@ -97,6 +184,15 @@ HWY_EXPORT(largest_int8);
 void multiply_taps(const float* plane, std::span<const std::int64_t> taps, const float* weights,
                    std::int64_t outputs, float* sums) {
   HWY_DYNAMIC_DISPATCH(multiply)(plane, taps, weights, outputs, sums);
+}
+
+bool shares_rows(const RowWindow& w) {
+  const bool known = w.kernel_rows == 3 || w.kernel_rows == 5 || w.kernel_rows == 7;
+  return known && w.out_rows >= 4 && w.out_columns >= 8;
+}
+
+void multiply_rows(const float* plane, const RowWindow& window, const float* weights, float* sums) {
+  HWY_DYNAMIC_DISPATCH(multiply_shared)(plane, window, weights, sums);
 }
 
 void add_taps(const float* plane, std::span<const std::int64_t> taps, std::int64_t outputs,

@@ -15,6 +15,20 @@ inline constexpr std::int64_t kChainBlock = 64;
 void multiply_taps(const float* plane, std::span<const std::int64_t> taps, const float* weights,
                    std::int64_t outputs, float* sums);
 
+/// A window with a stride and dilation of 1 along the rows: tap (ky, kx) of output (r, c) is
+/// plane[(r + ky) * pitch + columns[kx] + c]. Neighbouring rows of outputs share most of its rows.
+struct RowWindow {
+  std::int64_t kernel_rows, pitch;
+  std::span<const std::int64_t> columns;
+  std::int64_t out_rows, out_columns;
+};
+
+/// True for the windows of multiply_rows(): 3, 5 or 7 rows, and outputs that fill its vectors.
+bool shares_rows(const RowWindow& window);
+
+/// The chains of multiply_taps(): sums[r * out_columns + c], taps row-major.
+void multiply_rows(const float* plane, const RowWindow& window, const float* weights, float* sums);
+
 /// sums[p] = 0 + plane[taps[0] + p] + plane[taps[1] + p] + ...
 void add_taps(const float* plane, std::span<const std::int64_t> taps, std::int64_t outputs,
               float* sums);

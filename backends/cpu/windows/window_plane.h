@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -40,6 +41,14 @@ class WindowPlane {
   std::int64_t pitch() const { return pitch_; }
   /// Where each tap, row-major, meets output 0, from the start of the laid-out plane.
   std::span<const std::int64_t> taps() const { return taps_; }
+
+  /// For multiply_rows(), where the window steps row by row.
+  std::optional<RowWindow> row_window() const {
+    if (w_.stride[0] != 1 || w_.dilation[0] != 1) return std::nullopt;
+    const RowWindow rows{w_.kernel[0], pitch_, taps().first(static_cast<std::size_t>(w_.kernel[1])),
+                         w_.out[0], w_.out[1]};
+    return shares_rows(rows) ? std::optional(rows) : std::nullopt;
+  }
 
   /// Writes `padding` wherever a plane has no element. The parts that lay_out does not change.
   template <class T>

@@ -46,6 +46,8 @@ void add_kind(std::vector<OpCase>& cases, BinaryKind kind) {
   cases.push_back(pair("one_element_right", kind, DType::F32, {3, 7}, {1, 1, 1}));
   cases.push_back(pair("row", kind, DType::F32, {5, 17}, {17}));
   cases.push_back(pair("column", kind, DType::F32, {5, 17}, {5, 1}));
+  cases.push_back(pair("short_rows", kind, DType::F32, {97, 24}, {97, 1}));
+  cases.push_back(pair("short_row_repeated", kind, DType::F32, {7}, {150, 7}));
   cases.push_back(pair("per_channel", kind, DType::F32, {2, 3, 4, 5}, {1, 3, 1, 1}));
   cases.push_back(pair("middle_axis", kind, DType::F32, {2, 3, 4, 5}, {3, 1, 5}));
   cases.push_back(pair("both_ways", kind, DType::F32, {2, 1, 3, 1}, {4, 1, 5}));
@@ -54,6 +56,7 @@ void add_kind(std::vector<OpCase>& cases, BinaryKind kind) {
     const auto name = std::string(to_string(dtype));
     cases.push_back(pair(name, kind, dtype, {6, 35}, {6, 35}));
     cases.push_back(pair(name + "_row", kind, dtype, {6, 35}, {35}));
+    cases.push_back(pair(name + "_short_rows", kind, dtype, {40, 5}, {40, 1}));
   }
 }
 

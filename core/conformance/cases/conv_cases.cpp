@@ -116,6 +116,17 @@ std::vector<Problem> group_problems() {
        .pads = {1, 1, 1, 1},
        .group = 17,
        .bias = true},
+      {.name = "depthwise_wide", .x = {2, 3, 7, 37}, .w = {3, 1, 3, 3}, .group = 3, .bias = true},
+      {.name = "depthwise_5x5",
+       .x = {1, 3, 9, 18},
+       .w = {3, 1, 5, 5},
+       .pads = {2, 2, 2, 2},
+       .group = 3},
+      {.name = "depthwise_7x7",
+       .x = {1, 2, 4, 33},
+       .w = {4, 1, 7, 7},
+       .pads = {3, 3, 3, 3},
+       .group = 2},
       {.name = "depthwise_multiplier",
        .x = {1, 3, 6, 6},
        .w = {6, 1, 3, 3},
@@ -218,6 +229,7 @@ std::vector<Problem> near_problems() {
       {{"near_k1", {1, 1}}, {2, 4, 5, 6}, 3, 1},
       {{"near_tiles", {2, 2}, {2, 2}}, {1, 3, 6, 8}, 4, 1},
       {{"near_depthwise", {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, {1, 4, 6, 7}, 4, 4},
+      {{"near_shared_rows", {5, 3}, {1, 1}, {1, 1}, {2, 1, 2, 1}}, {1, 2, 10, 35}, 2, 2},
   };
   std::vector<Problem> problems;
   for (const auto& base : bases) {

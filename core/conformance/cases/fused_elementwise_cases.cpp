@@ -22,6 +22,9 @@ void add_fused_elementwise_cases(std::vector<OpCase>& cases) {
   add("scalar", "Mul(., 1); Add(2, .)", {f32({5, 7}, 0, 1), f32({}, 0, 1), f32({1}, 0, 1)});
   add("per_channel", "Mul(., 1); Add(., 2); Tanh(.)",
       {f32({2, 3, 4, 5}), f32({3, 1, 1}), f32({3, 1, 1})});
+  add("short_rows", "Sub(., 1); Mul(., 2); Add(., 3)",
+      {f32({97, 24}, 2, 3), f32({97, 1}), f32({24}, 0.5, 1), f32({}, 0, 1)}, false);
+  add("one_of_each", "Exp(.); Abs(.); Mul(., 1)", {f32({1}), f32({600}, 0.5, 1)});
   add("grows", "Exp(.); Mul(1, .)", {f32({4}), f32({3, 4})});
   add("every_input", "Mul(., 1); Abs(.); Max(., 2); Mul(3, .); Add(., 4); Mul(., 5)",
       {f32({6, 8}, 0.5, 1), f32({6, 8}, 0.5, 1), f32({8}, 2, 3), f32({6, 8}), f32({6, 1}),

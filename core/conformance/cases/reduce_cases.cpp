@@ -37,6 +37,11 @@ void add_kind(std::vector<OpCase>& cases, ReduceKind kind) {
   cases.push_back({"long_middle", reduce(kind, {1}, false), {f32({2, 1100, 3})}});
   cases.push_back({"long_apart", reduce(kind, {0, 2, 3}), {f32({2, 3, 40, 50})}});
   cases.push_back({"columns_of_many_rows", reduce(kind, {0}), {f32({40, 9})}});
+  // Many short rows, whole blocks of them and more.
+  cases.push_back({"short_rows", reduce(kind, {1}), {f32({33, 24})}});
+  cases.push_back({"short_rows_and_one", reduce(kind, {1}, false), {f32({129, 9})}});
+  cases.push_back({"longest_short_rows", reduce(kind, {-1}), {f32({5, 8, 128})}});
+  cases.push_back({"beyond_short_rows", reduce(kind, {1}), {f32({40, 129})}});
   cases.push_back({"very_long", reduce(kind, {}, false), {f32({70001})}});
   cases.push_back({"one_block", reduce(kind, {1}), {f32({2, 1024})}});
   cases.push_back({"one_block_and_one", reduce(kind, {1}), {f32({2, 1025})}});
@@ -44,6 +49,7 @@ void add_kind(std::vector<OpCase>& cases, ReduceKind kind) {
   for (const auto dtype : {DType::I32, DType::I64}) {
     const auto name = std::string(to_string(dtype));
     cases.push_back({name, reduce(kind, {1}), {of(dtype, {5, 37}, -50, 50)}, false});
+    cases.push_back({name + "_short", reduce(kind, {1}), {of(dtype, {40, 6}, -9, 9)}, false});
     cases.push_back({name + "_apart", reduce(kind, {0, 2}), {of(dtype, {2, 3, 4}, -9, 9)}, false});
   }
 }
@@ -118,6 +124,12 @@ void add_reduce_cases(std::vector<OpCase>& cases) {
                    reduce(ReduceKind::Sum, {0}),
                    {exactly(DType::F32, {4}, {1e6, 0.25, -1e6, 0.125})},
                    false});
+  std::vector<double> infinite(32, 1);
+  infinite[6] = kInfinity, infinite[7] = -kInfinity, infinite[8] = kNan;
+  for (const auto kind : all_reduce_kinds()) {
+    cases.push_back(
+        {"nan_in_short_rows", reduce(kind, {1}), {exactly(DType::F32, {16, 2}, infinite)}, false});
+  }
   for (const auto kind : {ReduceKind::Sum, ReduceKind::Mean}) {
     for (const std::int64_t axis : {0, 1}) {
       cases.push_back({fmt::format("nan_along_{}", axis),

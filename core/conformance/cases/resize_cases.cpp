@@ -59,6 +59,7 @@ void add_nearest_cases(std::vector<OpCase>& cases) {
   add_pair(cases, "nearest_twice", by_scales({1, 1, 2, 2}, "nearest", "asymmetric"), {2, 3, 4, 5});
   add_pair(cases, "nearest_scale_1_7", by_scales({1.7F}, "nearest"), {5});
   add_pair(cases, "nearest_scale_0_6", by_scales({0.6F, 1}, "nearest"), {7, 3});
+  add_pair(cases, "nearest_rows_apart", by_sizes({3, 1, 5}, "nearest"), {3, 4, 5});
   add_pair(cases, "nearest_3d", by_sizes({1, 3, 5, 2}, "nearest"), {1, 2, 3, 4});
   add_pair(cases, "nearest_rank5", by_scales({1, 1, 2, 2, 2}, "nearest"), {1, 2, 2, 3, 2});
   add_pair(cases, "nearest_batch", by_sizes({4, 3}, "nearest"), {2, 3});
@@ -87,6 +88,11 @@ void add_linear_cases(std::vector<OpCase>& cases) {
     add_pair(cases, "linear_from_one_" + coordinates, by_sizes({1, 4}, "linear", coordinates),
              {1, 1});
   }
+  // Rows of several pieces, and outputs with one tap between those with two.
+  add_pair(cases, "linear_wide", by_sizes({1, 2, 3, 611}, "linear"), {1, 2, 2, 300});
+  add_pair(cases, "linear_wide_exact", by_sizes({1, 5, 577}, "linear", "align_corners"),
+           {1, 3, 73});
+  add_pair(cases, "linear_wide_copy", by_scales({3, 1}, "linear"), {2, 300});
   add_pair(cases, "linear_twice", by_scales({1, 1, 2, 2}, "linear"), {1, 2, 4, 4});
   add_pair(cases, "linear_scale_1_7", by_scales({1, 1.7F, 0.8F}, "linear"), {2, 5, 6});
   add_pair(cases, "linear_3d", by_sizes({1, 3, 5, 4}, "linear"), {1, 2, 3, 3});

@@ -15,6 +15,11 @@ void add(std::vector<OpCase>& cases) {
   };
   cases.push_back({"row", along(-1), {f32({7})}});
   cases.push_back({"rows", along(-1), {f32({5, 13}, -3, 3)}});
+  cases.push_back({"short_rows", along(-1), {f32({33, 24}, -3, 3)}});
+  cases.push_back({"short_rows_and_one", along(-1), {f32({129, 9}, -3, 3)}});
+  cases.push_back({"longest_short_rows", along(2), {f32({5, 8, 128}, -3, 3)}});
+  cases.push_back({"beyond_short_rows", along(1), {f32({40, 129}, -3, 3)}});
+  cases.push_back({"short_large_logits", along(-1), {f32({40, 5}, -80, 80)}, false});
   cases.push_back({"columns", along(0), {f32({13, 5}, -3, 3)}});
   cases.push_back({"channels", along(1), {f32({2, 4, 3, 5}, -3, 3)}});
   cases.push_back({"negative_axis", along(-2), {f32({2, 3, 4})}});
