@@ -97,15 +97,16 @@ void set_variable(const KernelLibrary& library, const std::string& text) {
 cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest& request,
                               std::vector<KernelArgument>& arguments) {
   cuda::plain::Launch launch;
-  launch.kernel = &kernel;
+  launch.kernel = kernel.name;
   launch.shape = {dimensions(request.grid, "grid"), dimensions(request.block, "block"),
                   static_cast<std::size_t>(request.shared_bytes)};
   launch.threads = request.threads;
   launch.most_steps = static_cast<std::uint64_t>(request.most_steps);
   launch.barriers_skip_ended = request.skip_ended;
+  std::vector<void*> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = arguments[i];
-    launch.arguments.push_back(argument.value.data());
+    values.push_back(argument.value.data());
     if (!argument.memory) continue;
     const auto bytes = argument.memory->bytes();
     launch.arrays.push_back({.name = fmt::format("argument {} ({})", i + 1, argument.text),
@@ -114,6 +115,7 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
                              .element_bytes = dtype_size(argument.spec->dtype),
                              .is_undefined = argument.is_undefined});
   }
+  launch.call = [&kernel, values = std::move(values)] { kernel.call(values.data()); };
   return launch;
 }
 

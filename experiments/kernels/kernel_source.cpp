@@ -18,11 +18,10 @@
 
 #include "backends/cuda/plain/kernel_library.h"
 #include "backends/cuda/plain/object_file.h"
-#include "backends/cuda/plain/sources.h"
 #include "core/base/error.h"
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
-#include "systolic/sim/toolchain.h"
+#include "experiments/kernels/build_folder.h"
 
 namespace triptych::kernels {
 namespace {
@@ -93,7 +92,6 @@ std::string alignments_in(std::istream& assembly) {
 
 namespace fs = std::filesystem;
 using cuda::plain::ObjectFile;
-using Words = std::vector<std::string>;
 
 /// Headers that CUDA programs include for declarations that are always available here.
 constexpr const char* kEmptyHeaders[] = {"cuda_runtime.h", "cuda_runtime_api.h",
@@ -108,28 +106,10 @@ constexpr std::pair<const char*, const char*> kMissingHeaders[] = {
     {"mma.h", "tensor cores (mma.h)"},
     {"curand_kernel.h", "cuRAND"}};
 
-constexpr std::size_t kMostLines = 40;  // of a compiler's words
+constexpr const char* kLaunchRemedy =
+    "a launch (<<< >>>) is for nvcc: put the host's part into another file, or between #ifdef "
+    "__CUDACC__ and #endif\n";
 constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{64} << 20;
-
-void write_file(const fs::path& path, std::string_view content) {
-  fs::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file << content << std::flush;
-  if (!file) throw IoError(fmt::format("cannot write \"{}\"", path.string()));
-}
-
-/// Without the lines that the log itself adds.
-std::string words_of(const fs::path& log) {
-  std::ifstream file(log);
-  std::string text;
-  std::size_t lines = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("$ ")) continue;
-    if (++lines == kMostLines) return text + "...\n";
-    text += line + "\n";
-  }
-  return text;
-}
 
 /// The expression that names a kernel in C++, of a function as the linker knows it:
 /// "void ns::tiled<16>(float*)".
@@ -156,23 +136,15 @@ std::string expression_of(const std::string& symbol) {
 class Build {
  public:
   Build(const KernelSource& source, const fs::path& folder) : source_(source), folder_(folder) {
-    for (const auto& file : cuda::plain::library_sources()) {
-      write_file(folder_ / file.path, file.content);
-    }
-    for (const char* header : kEmptyHeaders) write_file(folder_ / "cuda" / header, "");
+    for (const char* header : kEmptyHeaders) folder_.write(fs::path("cuda") / header, "");
     for (const auto& [header, what] : kMissingHeaders) {
-      write_file(folder_ / "cuda" / header,
-                 fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what));
+      folder_.write(fs::path("cuda") / header,
+                    fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what));
     }
   }
 
   /// Compiles the functions that the library calls, in parallel to the rest.
-  void compile_callbacks() const {
-    Words command = common();
-    for (const char* word : {"-O2", "-w", "-c"}) command.emplace_back(word);
-    command.push_back((folder_ / "backends/cuda/plain/callbacks.cpp").string());
-    run(command, "callbacks", "the run-time part of kernels");
-  }
+  void compile_callbacks() const { folder_.compile_callbacks(); }
 
   /// Names of the kernels. Leaves the compiler's warnings in its log.
   Words find_kernels() const {
@@ -181,12 +153,12 @@ class Build {
     command.push_back(source_.file.string());
     run(command, "names", source_.file.string());
     Words names;
-    for (const auto& symbol : ObjectFile(object("names")).noted_functions()) {
+    for (const auto& symbol : ObjectFile(folder_.object("names")).noted_functions()) {
       names.push_back(expression_of(symbol.name));
     }
     return names;
   }
-  std::string warnings() const { return words_of(log("names")); }
+  std::string warnings() const { return folder_.words_of("names"); }
 
   void compile(const Words& kernels) const {
     const auto absolute = fs::absolute(source_.file);
@@ -202,20 +174,20 @@ class Build {
         "}};\nextern \"C\" __attribute__((visibility(\"default\"))) "
         "const unsigned triptych_kernel_count = {};\n",
         kernels.size());
-    write_file(folder_ / "kernels.cpp", text);
+    folder_.write("kernels.cpp", text);
     Words command = student();
     append(command, kInstrumentation);
     command.emplace_back(source_.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
     command.push_back(fmt::format("-ffile-prefix-map={}/={}", absolute.parent_path().string(),
                                   (source_.file.parent_path() / "").string()));
-    command.push_back((folder_ / "kernels.cpp").string());
+    command.push_back((folder_.path() / "kernels.cpp").string());
     run(command, "kernels", source_.file.string());
   }
 
   /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
   /// of a type. That of misaligned ones does, in the data of its messages.
   std::string alignments() const {
-    const ObjectFile kernels(object("kernels"));
+    const ObjectFile kernels(folder_.object("kernels"));
     const bool copies_types = std::ranges::any_of(kernels.symbols(), [](const auto& symbol) {
       return symbol.name.ends_with("_range") || symbol.name.ends_with("16");
     });
@@ -224,36 +196,23 @@ class Build {
     for (const char* word : {"-O0", "-w", "-S", "-fsanitize=alignment"}) {
       command.emplace_back(word);
     }
-    command.push_back((folder_ / "kernels.cpp").string());
-    const auto assembly = folder_ / "alignments.s";
+    command.push_back((folder_.path() / "kernels.cpp").string());
+    const auto assembly = folder_.path() / "alignments.s";
     run(command, "alignments", source_.file.string(), assembly);
     std::ifstream file(assembly);
     return kernels::alignments_in(file);
   }
 
   void link(const fs::path& library) const {
-    std::string text = fmt::format(
-        "\t.section .tbss,\"awT\",%nobits\n\t.balign 16\n\t.globl {0}\n\t.type {0}, %tls_object\n"
-        "{0}:\n",
-        cuda::plain::kDynamicShared);
-    const ObjectFile kernels(object("kernels"));
-    for (const auto& symbol : kernels.symbols()) {
-      if (symbol.kind != cuda::plain::Symbol::Kind::ThreadLocal || symbol.defined) continue;
-      text +=
-          fmt::format("\t.globl {0}\n\t.hidden {0}\n\t.type {0}, %tls_object\n{0}:\n", symbol.name);
-    }
-    text += fmt::format("\t.zero {}\n\t.section .note.GNU-stack,\"\",%progbits\n",
-                        cuda::plain::kMostDynamicBytes);
-    text += fmt::format("\t.section {},\"\",%progbits\n", cuda::plain::kAlignments);
+    std::string text = fmt::format("\t.section {},\"\",%progbits\n", cuda::plain::kAlignments);
     std::istringstream lines(alignments());
     for (std::string line; std::getline(lines, line);) {
       text += fmt::format("\t.ascii \"{}\\n\"\n", line);
     }
-    write_file(folder_ / "shared.s", text);
-    run({"g++", "-c", (folder_ / "shared.s").string()}, "shared", "shared memory");
+    folder_.reserve_shared_memory({folder_.object("kernels")}, text);
     // The callbacks' functions stand before those of the C library.
-    run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", object("kernels"), object("callbacks"),
-         object("shared"), "-lm"},
+    run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", folder_.object("kernels"),
+         folder_.object("callbacks"), folder_.object("shared"), "-lm"},
         "library", source_.file.string(), library);
   }
 
@@ -270,54 +229,32 @@ class Build {
       "-fsanitize-coverage=trace-pc --param tsan-instrument-func-entry-exit=0 "
       "--param tsan-distinguish-volatile=1";
 
-  static void append(Words& command, std::string_view words) {
-    std::istringstream stream{std::string(words)};
-    for (std::string word; stream >> word;) command.push_back(word);
-  }
-
-  Words common() const {
+  Words student() const {
     Words command;
     append(command,
-           "g++ -x c++ -std=c++20 -fPIC -fno-math-errno -fvisibility=hidden -fno-gnu-unique "
-           "-fno-extern-tls-init"
-#if defined(__x86_64__)
-           " -march=x86-64-v3"
-#endif
-    );
-    command.push_back("-I" + folder_.string());
-    return command;
-  }
-
-  Words student() const {
-    Words command = common();
-    command.push_back("-I" + (folder_ / "cuda").string());
+           "g++ -x c++ -std=c++20 -fvisibility=hidden -fno-gnu-unique -fno-extern-tls-init");
+    append(command, kTargetOptions);
+    command.push_back("-I" + folder_.path().string());
+    command.push_back("-I" + (folder_.path() / "cuda").string());
     append(command, "-Wno-unknown-pragmas -Wno-attributes -Wno-sign-compare -include");
-    command.push_back((folder_ / "backends/cuda/plain/words.h").string());
+    command.push_back((folder_.path() / "backends/cuda/plain/words.h").string());
     command.insert(command.end(), source_.options.begin(), source_.options.end());
     return command;
   }
 
-  fs::path log(const std::string& step) const { return folder_ / (step + ".log"); }
-  std::string object(const std::string& step) const { return (folder_ / (step + ".o")).string(); }
-
-  void run(Words command, const std::string& step, const std::string& what,
+  void run(const Words& command, const std::string& step, const std::string& what,
            const fs::path& output = {}) const {
-    command.emplace_back("-o");
-    command.push_back(output.empty() ? object(step) : output.string());
-    const int status = mmu::run_logged(command, log(step), folder_);
-    if (status == 0) return;
-    auto words = words_of(log(step));
-    if (words.find("<<<") != words.npos) {
-      words +=
-          "a launch (<<< >>>) is for nvcc: put the host's part into another file, or between "
-          "#ifdef __CUDACC__ and #endif\n";
+    try {
+      folder_.run(command, step, what, output);
+    } catch (const InvalidArgument&) {
+      if (folder_.words_of(step).find("<<<") == std::string::npos) throw;
+      throw InvalidArgument(fmt::format("{} does not compile (g++):\n{}{}", what,
+                                        folder_.words_of(step), kLaunchRemedy));
     }
-    throw InvalidArgument(
-        fmt::format("{} does not compile (g++, status {}):\n{}", what, status, words));
   }
 
   const KernelSource& source_;
-  fs::path folder_;
+  BuildFolder folder_;
 };
 
 /// The kernels in the file, and the additional instances.

@@ -108,6 +108,17 @@ void __ubsan_handle_out_of_bounds(OutOfBoundsData* data, std::uintptr_t index) {
   services->beyond(__builtin_return_address(0), data->array->name,
                    static_cast<std::int64_t>(index));
 }
+struct TypeMismatchData {
+  SourceLocation where;
+  const TypeDescriptor* type;
+  unsigned char alignment_log2, kind;
+};
+/// clang calls this for an address that its type's alignment forbids. The access reports it.
+void __ubsan_handle_type_mismatch_v1(TypeMismatchData* data, std::uintptr_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the compiler's words
+  plain::touch(Touch::Load, reinterpret_cast<void*>(address),
+               std::size_t{1} << data->alignment_log2, __builtin_return_address(0));
+}
 [[noreturn]] void __assert_fail(const char* condition, const char* file, unsigned line,
                                 const char*) noexcept {
   services->fail(condition, emulation::Location(file, line, 1));

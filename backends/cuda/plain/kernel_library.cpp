@@ -14,12 +14,6 @@
 namespace triptych::cuda::plain {
 namespace {
 
-/// Files that are not a student's: compilers', systems' and this project's headers.
-bool is_foreign(std::string_view file) {
-  return file.starts_with("/usr/") || file.find("backends/cuda/plain/") != file.npos ||
-         file.find("backends/cuda/emulation/") != file.npos;
-}
-
 std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// The variable's own name of "tiled(float const*, int)::tile".
@@ -57,7 +51,7 @@ void KernelLibrary::read(const ObjectFile& file) {
   const auto* count = static_cast<const unsigned*>(dlsym(handle_, "triptych_kernel_count"));
   if (table != nullptr && count != nullptr) kernels_ = {table, *count};
   read_variables(file);
-  read_places(file);
+  places_ = CodePlaces(file, base_);
   read_alignments(file);
 }
 
@@ -65,6 +59,9 @@ void KernelLibrary::read_variables(const ObjectFile& file) {
   for (const auto& symbol : file.symbols()) {
     if (!symbol.defined) continue;
     if (symbol.name == kDynamicShared) dynamic_offset_ = symbol.value;
+    if (symbol.kind == Symbol::Kind::Function || symbol.kind == Symbol::Kind::Variable) {
+      symbols_[symbol.name] = base_ + symbol.value;
+    }
     if (symbol.bytes == 0) continue;
     const bool is_shared = symbol.kind == Symbol::Kind::ThreadLocal;
     if (!is_shared && symbol.kind != Symbol::Kind::Variable) continue;
@@ -83,28 +80,6 @@ void KernelLibrary::read_variables(const ObjectFile& file) {
   }
 }
 
-/// Notes for each byte of the code where it comes from.
-void KernelLibrary::read_places(const ObjectFile& file) {
-  lines_ = file.lines();
-  const auto [begin, end] = file.code();
-  code_ = base_ + begin;
-  row_of_.assign(end - begin, 0);
-  own_row_of_.assign(end - begin, 0);
-  std::uint32_t own = 0;
-  for (std::size_t i = 0; i + 1 < lines_.rows.size(); ++i) {
-    const auto& row = lines_.rows[i];
-    const auto next = std::min(lines_.rows[i + 1].address, end);
-    if (row.ends) own = 0;  // the rest is another function, which may be all foreign
-    if (row.ends || row.address < begin || row.address >= next) continue;
-    const auto number = static_cast<std::uint32_t>(i + 1);
-    if (row.line != 0 && !is_foreign(lines_.files[row.file])) own = number;
-    std::fill(row_of_.begin() + static_cast<std::ptrdiff_t>(row.address - begin),
-              row_of_.begin() + static_cast<std::ptrdiff_t>(next - begin), number);
-    std::fill(own_row_of_.begin() + static_cast<std::ptrdiff_t>(row.address - begin),
-              own_row_of_.begin() + static_cast<std::ptrdiff_t>(next - begin), own);
-  }
-}
-
 void KernelLibrary::read_alignments(const ObjectFile& file) {
   std::istringstream lines{file.text(kAlignments)};
   std::size_t bytes = 0;
@@ -117,10 +92,8 @@ void KernelLibrary::read_alignments(const ObjectFile& file) {
 }
 
 std::size_t KernelLibrary::piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
-  if (at < row_of_.size() && row_of_[at] != 0) {
-    const auto& row = lines_.rows[row_of_[at] - 1];
-    const auto found = alignments_.find({last_name(lines_.files[row.file]), row.line, row.column});
+  if (const auto* row = places_.row(pc)) {
+    const auto found = alignments_.find({last_name(places_.file_of(*row)), row->line, row->column});
     if (found != alignments_.end()) most = std::min(most, found->second);
   }
   return std::min(most, bytes & (~bytes + 1));
@@ -130,24 +103,38 @@ std::byte* KernelLibrary::shared_memory() const {
   return static_cast<std::byte*>(dlsym(handle_, kDynamicShared)) - dynamic_offset_;
 }
 
+const Variable* KernelLibrary::variable_at(std::uintptr_t address) const {
+  for (const auto* list : {&global_, &constant_}) {
+    const auto found = std::ranges::find(*list, address, &Variable::begin);
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
+}
+
+void KernelLibrary::note_constant(std::uintptr_t address) {
+  const auto found = std::ranges::find(global_, address, &Variable::begin);
+  if (found == global_.end()) return;
+  constant_.push_back(*found);
+  global_.erase(found);
+}
+
+bool KernelLibrary::is_variable(const void* address, std::size_t bytes) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto contains = [&](const Variable& variable) {
+    return at - variable.begin < variable.bytes && bytes <= variable.bytes - (at - variable.begin);
+  };
+  return std::ranges::any_of(global_, contains) || std::ranges::any_of(constant_, contains);
+}
+
 bool KernelLibrary::is_read_only(std::uintptr_t address) const {
   return std::ranges::any_of(read_only_, [&](const auto& range) {
     return range.first <= address && address < range.second;
   });
 }
 
-emulation::Location KernelLibrary::place(const void* pc) const {
-  // The address to which a call returns may be that of the next row.
-  const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
-  if (at >= own_row_of_.size() || own_row_of_[at] == 0) return {};
-  const auto& row = lines_.rows[own_row_of_[at] - 1];
-  // Their addresses distinguish two calls of one column.
-  return {lines_.files[row.file].c_str(), row.line, row.column, static_cast<unsigned>(at)};
-}
-
-bool KernelLibrary::is_own(const void* pc) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
-  return at < row_of_.size() && row_of_[at] != 0 && row_of_[at] == own_row_of_[at];
+std::uintptr_t KernelLibrary::address_of(const std::string& symbol) const {
+  const auto found = symbols_.find(symbol);
+  return found == symbols_.end() ? 0 : found->second;
 }
 
 }  // namespace triptych::cuda::plain

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "backends/cuda/plain/code_places.h"
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/services.h"
 
@@ -53,14 +54,20 @@ class KernelLibrary {
   /// `__device__` and `__constant__` variables.
   std::span<const Variable> global_variables() const { return global_; }
   std::span<const Variable> constant_variables() const { return constant_; }
+  /// Address of a function or variable, by the linker's name for it. 0: none.
+  std::uintptr_t address_of(const std::string& symbol) const;
+  /// The `__device__` or `__constant__` variable that begins at an address. nullptr: none.
+  const Variable* variable_at(std::uintptr_t address) const;
+  /// The variable at this address is one of `__constant__`, which its symbol does not tell.
+  void note_constant(std::uintptr_t address);
+  /// True when these bytes belong to one of them.
+  bool is_variable(const void* address, std::size_t bytes) const;
   /// True for an address in memory that the library may read and not write.
   bool is_read_only(std::uintptr_t address) const;
 
-  /// The place in a student's source of the call that returns to `pc`. For one in a header,
-  /// the call before it, where the header's function was inlined. Line 0: of another library.
-  emulation::Location place(const void* pc) const;
-  /// True when the call that returns to `pc` is in a student's source.
-  bool is_own(const void* pc) const;
+  const CodePlaces& places() const { return places_; }
+  emulation::Location place(const void* pc) const { return places_.place(pc); }
+  bool is_own(const void* pc) const { return places_.is_own(pc); }
   /// Bytes of each access of a copy of this many bytes: the alignment of its type at that place,
   /// and at most `most`.
   std::size_t piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const;
@@ -68,7 +75,6 @@ class KernelLibrary {
  private:
   void read(const ObjectFile& file);
   void read_variables(const ObjectFile& file);
-  void read_places(const ObjectFile& file);
   void read_alignments(const ObjectFile& file);
 
   void* handle_ = nullptr;
@@ -78,10 +84,8 @@ class KernelLibrary {
   std::vector<Variable> shared_, global_, constant_;
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> read_only_;
 
-  LineTable lines_;
-  std::uintptr_t code_ = 0;  ///< where it begins
-  /// By byte of the code, rows of lines_ and 1: its own, and the last one of a student's source.
-  std::vector<std::uint32_t> row_of_, own_row_of_;
+  std::map<std::string, std::uintptr_t> symbols_;
+  CodePlaces places_;
   /// Least alignment of the types that are accessed at a place: name of the file, line, column.
   std::map<std::tuple<std::string, unsigned, unsigned>, std::size_t> alignments_;
 };

@@ -55,7 +55,7 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(other.size_), mapped_(other.mapped_) {}
 
 LaunchResult run(const KernelLibrary& library, const Launch& launch) {
-  const Watch watch(library, launch.arrays, launch.shape.shared_bytes);
+  const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
@@ -63,12 +63,12 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   const SignalGuard guard;
   tbb::task_arena arena(launch.threads);
   arena.execute([&] {
-    stream.run(launch.kernel->name, launch.shape, [&] {
+    stream.run(launch.kernel.c_str(), launch.shape, [&] {
       watch.enter();
-      launch.kernel->call(launch.arguments.data());
+      launch.call();
     });
   });
-  auto counters = stream.counters().at(launch.kernel->name);
+  auto counters = stream.counters().at(launch.kernel);
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy =
       occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);

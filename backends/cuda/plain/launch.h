@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,12 +32,13 @@ class DeviceMemory {
 };
 
 struct Launch {
-  const KernelEntry* kernel = nullptr;
+  std::string kernel;          ///< its name
+  std::function<void()> call;  ///< runs it as one thread, on the arguments
   /// Its shared_bytes are those of the launch, in addition to the kernel's own arrays.
   emulation::LaunchShape shape;
   std::vector<DeviceArray> arrays;
-  std::vector<void*> arguments;  ///< each points at the value of a parameter
-  int threads = 1;               ///< of this processor. With one, all runs are the same
+  Explanation explain;  ///< of addresses outside of the arrays
+  int threads = 1;      ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
 };

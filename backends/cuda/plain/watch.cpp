@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cuda/plain/signals.h"
 
@@ -67,14 +68,21 @@ const Variable* variable_at(std::span<const Variable> variables, std::uint64_t a
 }  // namespace
 
 Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-             std::size_t dynamic_bytes)
+             std::size_t dynamic_bytes, Explanation explain)
     : library_(library),
       arrays_(arrays),
       dynamic_bytes_(dynamic_bytes),
-      used_(library.shared_variables().size()) {
-  written_.reserve(arrays.size());
-  for (const auto& array : arrays)
-    written_.emplace_back(array.is_undefined ? array.bytes / array.element_bytes : 0);
+      used_(library.shared_variables().size()),
+      explain_(std::move(explain)) {
+  content_of_.reserve(arrays.size());
+  for (const auto& array : arrays) {
+    auto* content = array.content;
+    if (content == nullptr && array.is_undefined) {
+      contents_.push_back(std::make_unique<ArrayContent>(array.bytes, array.element_bytes));
+      content = contents_.back().get();
+    }
+    content_of_.push_back(content);
+  }
 }
 
 void Watch::enter() const {
@@ -90,7 +98,9 @@ std::string Watch::name(std::uintptr_t address) const {
   for (const auto& array : arrays_) {
     const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
     if (offset < array.bytes) {
-      return fmt::format("element {} of {}", offset / array.element_bytes, array.name);
+      return array.element_bytes == 0
+                 ? fmt::format("byte {} of {}", offset, array.name)
+                 : fmt::format("element {} of {}", offset / array.element_bytes, array.name);
     }
   }
   const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
@@ -129,16 +139,15 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
                                       "{}",
                                       verb(how), bytes, bytes));
   };
-  for (const auto& array : arrays_) {
-    if (!inside(reinterpret_cast<std::uintptr_t>(array.data), array.bytes)) continue;
-    misaligned();
-    record(Space::Global, how, pointer, bytes, where);
-    return note_content(how, array, address, bytes, where);
-  }
   const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
   if (offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
     misaligned();
     return access_shared(how, offset, pointer, bytes, where);
+  }
+  if (const auto* array = array_at(address, bytes)) {
+    misaligned();
+    record(Space::Global, how, pointer, bytes, where);
+    return note_content(how, *array, address, bytes, where);
   }
   if (const auto* variable = variable_at(library_.global_variables(), address);
       variable != nullptr && inside(variable->begin, variable->bytes)) {
@@ -154,24 +163,41 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   fail_elsewhere(how, address, bytes, where);
 }
 
+/// The array that contains these bytes. Most accesses go to the array of the one before.
+const DeviceArray* Watch::array_at(std::uintptr_t address, std::size_t bytes) const {
+  thread_local std::size_t last = 0;
+  const auto contains = [&](const DeviceArray& array) {
+    const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
+    return offset < array.bytes && bytes <= array.bytes - offset;
+  };
+  if (last < arrays_.size() && contains(arrays_[last])) return &arrays_[last];
+  const auto found = std::ranges::find_if(arrays_, contains);
+  if (found == arrays_.end()) return nullptr;
+  last = static_cast<std::size_t>(found - arrays_.begin());
+  return &*found;
+}
+
 /// An atomic operation reads the value that it changes.
 void Watch::note_content(Touch how, const DeviceArray& array, std::uintptr_t address,
                          std::size_t bytes, const Location& where) const {
-  auto& written = written_[static_cast<std::size_t>(&array - arrays_.data())];
-  if (written.empty()) return;
-  const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
-  const auto end = (offset + bytes - 1) / array.element_bytes + 1;
-  for (auto i = offset / array.element_bytes; i < end; ++i) {
-    if (access_of(how) == Access::Store) {
-      written[i].store(true, std::memory_order_relaxed);
-    } else if (!written[i].load(std::memory_order_relaxed)) {
-      Block::current().suspect(
-          FaultKind::Uninitialised, where,
-          fmt::format("{} element {} of {}, which nothing has written: a new array is undefined; "
-                      "=0, =count or =random behind its sizes give it numbers",
-                      verb(how), i, array.name));
-    }
+  const auto access = access_of(how);
+  if (access != Access::Load && array.is_stored != nullptr) {
+    array.is_stored->store(true, std::memory_order_relaxed);
   }
+  auto* content = content_of_[static_cast<std::size_t>(&array - arrays_.data())];
+  if (content == nullptr) return;
+  const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
+  if (access == Access::Store) return content->write(offset, bytes);
+  const auto undefined = content->undefined_in(offset, bytes);
+  if (!undefined) return;
+  const auto element = array.element_bytes == 0 ? bytes : array.element_bytes;
+  const auto* remedy =
+      array.content == nullptr
+          ? "a new array is undefined; =0, =count or =random behind its sizes give it numbers"
+          : "new memory is undefined; copy numbers to it, or cudaMemset it";
+  Block::current().suspect(FaultKind::Uninitialised, where,
+                           fmt::format("{} element {} of {}, which nothing has written: {}",
+                                       verb(how), *undefined / element, array.name, remedy));
 }
 
 void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
@@ -217,17 +243,20 @@ const DeviceArray* Watch::nearest(std::uintptr_t address) const {
 
 void Watch::fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
                            const Location& where) const {
-  std::string what;
-  if (address < kFirstPage) {
+  std::string what = explain_ ? explain_(address) : "";
+  if (!what.empty()) {
+    what = fmt::format("{} {} bytes of {}", verb(how), bytes, what);
+  } else if (address < kFirstPage) {
     what = fmt::format("{} {} bytes through a null pointer (address {:#x})", verb(how), bytes,
                        address);
   } else if (const auto* array = nearest(address); array != nullptr) {
     const auto begin = reinterpret_cast<std::uintptr_t>(array->data);
-    const auto element = static_cast<std::int64_t>(array->element_bytes);
+    const auto size = array->element_bytes == 0 ? bytes : array->element_bytes;
+    const auto element = static_cast<std::int64_t>(size);
     const auto distance = static_cast<std::int64_t>(address - begin);
     const auto index = distance >= 0 ? distance / element : -((element - 1 - distance) / element);
     what = fmt::format("{} element {} of {}, which has {}", verb(how), index, array->name,
-                       array->bytes / array->element_bytes);
+                       array->bytes / size);
   } else {
     what = fmt::format("{} {} bytes at address {:#x}, where none of the kernel's arrays is",
                        verb(how), bytes, address);

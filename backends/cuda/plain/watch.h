@@ -7,11 +7,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/emulation/recorder.h"
+#include "backends/cuda/plain/array_content.h"
 #include "backends/cuda/plain/kernel_library.h"
 
 namespace triptych::cuda::plain {
@@ -21,15 +24,20 @@ struct DeviceArray {
   std::string name;  ///< for messages: "argument 3 (c.npy)"
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  std::size_t element_bytes = 1;
-  bool is_undefined = false;  ///< the kernel reads no element before one was written
+  std::size_t element_bytes = 1;    ///< 0: not known
+  bool is_undefined = false;        ///< the kernel reads no element before one was written
+  ArrayContent* content = nullptr;  ///< of an array that launches before this one may have written
+  std::atomic<bool>* is_stored = nullptr;  ///< set when the kernel stores to it
 };
+
+/// Words about an address that belongs to no array of the launch. Empty: nothing is known.
+using Explanation = std::function<std::string(std::uintptr_t address)>;
 
 class Watch {
  public:
   /// `dynamic_bytes`: of shared memory, that the launch asks for.
   Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-        std::size_t dynamic_bytes);
+        std::size_t dynamic_bytes, Explanation explain = {});
 
   /// The calling thread of the processor begins to run a thread of the launch.
   void enter() const;
@@ -50,14 +58,16 @@ class Watch {
                                    const emulation::Location& where) const;
   void note_content(Touch how, const DeviceArray& array, std::uintptr_t address, std::size_t bytes,
                     const emulation::Location& where) const;
+  const DeviceArray* array_at(std::uintptr_t address, std::size_t bytes) const;
   const DeviceArray* nearest(std::uintptr_t address) const;
 
   const KernelLibrary& library_;
   std::span<const DeviceArray> arrays_;
   std::size_t dynamic_bytes_;
-  mutable std::vector<std::atomic<bool>> used_;  ///< by shared variable
-  /// By array and element. Empty for arrays that have numbers from the beginning.
-  mutable std::vector<std::vector<std::atomic<bool>>> written_;
+  mutable std::vector<std::atomic<bool>> used_;          ///< by shared variable
+  std::vector<std::unique_ptr<ArrayContent>> contents_;  ///< of arrays without an own one
+  std::vector<ArrayContent*> content_of_;                ///< by array. nullptr: all is written
+  Explanation explain_;
 };
 
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the

@@ -17,6 +17,7 @@
 #include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/confinement.h"
+#include "experiments/app/kernel_command.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/options.h"
@@ -24,7 +25,6 @@
 #include "experiments/app/output_files.h"
 #include "experiments/app/parts.h"
 #include "experiments/confine/layers.h"
-#include "experiments/kernels/kernel_run.h"
 #include "experiments/kernels/kernel_source.h"
 #include "experiments/page/text_table.h"
 
@@ -35,24 +35,12 @@ namespace fs = std::filesystem;
 using cuda::plain::KernelLibrary;
 using kernels::KernelRun;
 
-struct KernelCommand {
-  std::string file;
-  kernels::KernelRunRequest run;
-  std::vector<std::string> outputs, expected;
-  double tolerance = 1e-4;
-  std::string library;  ///< of build
-  std::vector<std::string> defines, includes;
-  bool no_contraction = false, brief = false;
-  Confinement confine = Confinement::None;
-};
-
 kernels::KernelSource source_of(const KernelCommand& options) {
   kernels::KernelSource source = {.file = options.file, .contract = !options.no_contraction};
   if (options.run.kernel.find('<') != std::string::npos) {
     source.instances.push_back(options.run.kernel);
   }
-  for (const auto& define : options.defines) source.options.push_back("-D" + define);
-  for (const auto& folder : options.includes) source.options.push_back("-I" + folder);
+  source.options = compiler_options(options);
   return source;
 }
 
@@ -263,6 +251,7 @@ void require_writable_outputs(const KernelCommand& options) {
 }
 
 void run(const KernelCommand& options, Context& context) {
+  if (is_program(options)) return run_program(options, context);
   require_writable_outputs(options);
   const TemporaryFolder folder("kernel");
   fs::path library = options.file;
@@ -301,11 +290,16 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   const auto& request = options.run;
   child.add({child.copy_of(options.file)});
   for (const auto& argument : request.arguments) child.add({child.copy_of(argument)});
-  child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
-             fmt::format("{}", fmt::join(request.block, ",")), "--shared",
-             std::to_string(request.shared_bytes), "--seed", std::to_string(request.seed),
-             "--threads", std::to_string(request.threads), "--max-steps",
+  child.add({"--threads", std::to_string(request.threads), "--max-steps",
              std::to_string(request.most_steps)});
+  if (is_program(options)) {
+    child.add({"--gpu", options.gpu});
+    for (const auto& each : options.sources) child.add({"--source", child.copy_of(each)});
+  } else {
+    child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
+               fmt::format("{}", fmt::join(request.block, ",")), "--shared",
+               std::to_string(request.shared_bytes), "--seed", std::to_string(request.seed)});
+  }
   if (!request.kernel.empty()) child.add({"--kernel", request.kernel});
   for (const auto& each : request.constants) child.add({"--constant", copy_named(child, each)});
   for (const auto& each : options.defines) child.add({"--define", each});
@@ -322,7 +316,9 @@ void print_confined_document(const KernelCommand& options, const std::string& te
   auto result = parse_strict<page::Json>(text).at("results").at(0);
   result["file"] = options.file;
   result["arguments"] = options.run.arguments;
-  for (std::size_t i = 0; i < result.at("comparisons").size() && i < options.expected.size(); ++i) {
+  const bool compares = result.contains("comparisons");
+  for (std::size_t i = 0;
+       compares && i < result.at("comparisons").size() && i < options.expected.size(); ++i) {
     const auto& given = options.expected[i];
     const auto equals = given.find('=');
     result["comparisons"][i]["expected"] = equals == given.npos ? given : given.substr(equals + 1);
@@ -409,7 +405,13 @@ Command add_run(Command& kernel, Context& context) {
   command.add_option(
       "arguments", request.arguments,
       "argument of each parameter: a.npy, a new array f32:64x64 or f32:64x64=0, null, "
-      "or a number");
+      "or a number; of a whole program: the words of main");
+  command
+      .add_option("--source", options->sources, "further source of a whole program, such as b.cu")
+      .repeated();
+  command.add_option("--gpu", options->gpu, "GPU whose properties a whole program reads")
+      .check(one_of(gpu_names()))
+      .capture_default_str();
   command.add_option("--kernel", request.kernel,
                      "kernel of a file with several, such as tiled<16>");
   add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");

@@ -1,0 +1,50 @@
+// The parts of an array in global memory that hold numbers, from one launch to the next.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace triptych::cuda::plain {
+
+/// Threads may call its functions at the same time.
+class ArrayContent {
+ public:
+  /// Nothing is written yet. Parts are told apart in units of `unit` bytes.
+  ArrayContent(std::size_t bytes, std::size_t unit)
+      : unit_(unit), written_((bytes + unit - 1) / unit) {}
+
+  void write(std::size_t offset, std::size_t bytes) {
+    const auto end = end_of(offset, bytes);
+    for (auto i = offset / unit_; i < end; ++i) written_[i].store(true, std::memory_order_relaxed);
+  }
+  /// The first byte from `offset` on that nothing has written. nullopt: all are written.
+  std::optional<std::size_t> undefined_in(std::size_t offset, std::size_t bytes) const {
+    const auto end = end_of(offset, bytes);
+    for (auto i = offset / unit_; i < end; ++i) {
+      if (!written_[i].load(std::memory_order_relaxed)) return std::max(offset, i * unit_);
+    }
+    return std::nullopt;
+  }
+  /// True when some byte of the range is written.
+  bool any_written(std::size_t offset, std::size_t bytes) const {
+    const auto end = end_of(offset, bytes);
+    for (auto i = offset / unit_; i < end; ++i) {
+      if (written_[i].load(std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::size_t end_of(std::size_t offset, std::size_t bytes) const {
+    return std::min((offset + bytes + unit_ - 1) / unit_, written_.size());
+  }
+
+  std::size_t unit_;
+  std::vector<std::atomic<bool>> written_;
+};
+
+}  // namespace triptych::cuda::plain

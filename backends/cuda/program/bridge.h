@@ -1,0 +1,29 @@
+// The table by which a user's program calls the emulated runtime. The bridge, a library that the
+// program is linked with, forwards each call with the address to which it returns. Compiled into
+// both.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/program/types.h"
+
+namespace triptych::cuda::program {
+
+/// Increases with each change of Runtime or of calls.inc.
+inline constexpr unsigned kRuntimeVersion = 1;
+
+/// The address to which a call of the user's code returns.
+using Place = const void*;
+
+struct Runtime {
+#define TRIPTYCH_OR(value)
+#define TRIPTYCH_CALL(name, arguments, ...) \
+  cudaError_t (*name)(Place place __VA_OPT__(, ) __VA_ARGS__);
+#include "backends/cuda/program/calls.inc"
+#undef TRIPTYCH_CALL
+  void (*register_kernel)(const void* stub, const char* symbol);
+  void (*register_variable)(const void* shadow, const char* symbol, bool is_constant);
+  /// The program ends, by exit, abort or a failed assertion. Does not return.
+  void (*end)(int status, const char* reason, Place place);
+};
+
+}  // namespace triptych::cuda::program

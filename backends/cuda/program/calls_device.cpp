@@ -1,0 +1,251 @@
+// Devices, errors, streams and events. Work of a stream happens when it is asked for.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "backends/cuda/program/calls.h"
+
+namespace triptych::cuda::program::calls {
+namespace {
+
+constexpr int kVersion = 12000;
+constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20,
+                      kHeapLimit = std::size_t{8} << 20;
+
+cudaError_t check_device(const char* call, Place place, int device) {
+  auto& session = Session::current();
+  if (device == 0) return cudaSuccess;
+  return session.mistake(cudaErrorInvalidDevice, call, place,
+                         fmt::format("there is no device {}; the only one is 0", device));
+}
+
+bool is_stream(const Session& session, cudaStream_t stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2 || session.streams.contains(stream);
+}
+
+cudaError_t check_stream(const char* call, Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  if (is_stream(session, stream)) return cudaSuccess;
+  return session.mistake(cudaErrorInvalidResourceHandle, call, place,
+                         "the stream was not created, or was destroyed");
+}
+
+/// The event. nullptr, with a finding: there is none.
+Event* event_of(const char* call, Place place, cudaEvent_t event) {
+  auto& session = Session::current();
+  const auto found = session.events.find(event);
+  if (found != session.events.end()) return &found->second;
+  session.mistake(cudaErrorInvalidResourceHandle, call, place,
+                  "the event was not created, or was destroyed");
+  return nullptr;
+}
+
+template <class Handle>
+Handle new_handle() {
+  static std::uintptr_t last = 0x1000;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a name
+  return reinterpret_cast<Handle>(last += 16);
+}
+
+cudaError_t wait() {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.heap.synchronise();
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
+cudaError_t cudaGetDeviceCount(Place, int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(Place, int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(Place place, int device) {
+  return check_device("cudaSetDevice", place, device);
+}
+cudaError_t cudaSetDeviceFlags(Place, unsigned) { return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(Place place, cudaDeviceProp* properties, int device) {
+  const auto error = check_device("cudaGetDeviceProperties", place, device);
+  if (error == cudaSuccess) *properties = properties_of(*Session::current().options.gpu);
+  return error;
+}
+cudaError_t cudaDeviceGetAttribute(Place place, int* value, cudaDeviceAttr attribute, int device) {
+  const auto error = check_device("cudaDeviceGetAttribute", place, device);
+  if (error != cudaSuccess) return error;
+  const auto p = properties_of(*Session::current().options.gpu);
+#define TRIPTYCH_ATTRIBUTE(name, number, expression) \
+  case name:                                         \
+    *value = expression;                             \
+    return cudaSuccess;
+  switch (attribute) { TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ATTRIBUTE) }
+#undef TRIPTYCH_ATTRIBUTE
+  return Session::current().mistake(
+      cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
+      fmt::format("the attribute {} is not emulated", static_cast<int>(attribute)));
+}
+cudaError_t cudaDeviceCanAccessPeer(Place, int* can, int, int) {
+  *can = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize(Place) { return wait(); }
+cudaError_t cudaThreadSynchronize(Place) { return wait(); }
+cudaError_t cudaDeviceReset(Place) { return wait(); }
+cudaError_t cudaThreadExit(Place) { return wait(); }
+cudaError_t cudaDeviceSetLimit(Place, cudaLimit, size_t) { return cudaSuccess; }
+cudaError_t cudaDeviceGetLimit(Place, size_t* value, cudaLimit limit) {
+  *value = limit == cudaLimitStackSize        ? kStackLimit
+           : limit == cudaLimitPrintfFifoSize ? kPrintLimit
+           : limit == cudaLimitMallocHeapSize ? kHeapLimit
+                                              : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetCacheConfig(Place, cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceSetSharedMemConfig(Place, cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaDeviceGetStreamPriorityRange(Place, int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(Place, int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(Place, int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError(Place) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  return std::exchange(session.last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError(Place) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  return session.last_error;
+}
+cudaError_t cudaProfilerStart(Place) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(Place) { return cudaSuccess; }
+
+cudaError_t cudaStreamCreate(Place, cudaStream_t* stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  *stream = new_handle<cudaStream_t>();
+  session.streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(Place place, cudaStream_t* stream, unsigned) {
+  return cudaStreamCreate(place, stream);
+}
+cudaError_t cudaStreamCreateWithPriority(Place place, cudaStream_t* stream, unsigned, int) {
+  return cudaStreamCreate(place, stream);
+}
+cudaError_t cudaStreamDestroy(Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream("cudaStreamDestroy", place, stream);
+  session.streams.erase(stream);
+  return error;
+}
+cudaError_t cudaStreamSynchronize(Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.heap.synchronise();
+  return check_stream("cudaStreamSynchronize", place, stream);
+}
+cudaError_t cudaStreamQuery(Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.heap.synchronise();
+  return check_stream("cudaStreamQuery", place, stream);
+}
+cudaError_t cudaStreamWaitEvent(Place place, cudaStream_t stream, cudaEvent_t event, unsigned) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (event_of("cudaStreamWaitEvent", place, event) == nullptr) return session.last_error;
+  return check_stream("cudaStreamWaitEvent", place, stream);
+}
+cudaError_t cudaStreamAddCallback(Place place, cudaStream_t stream, cudaStreamCallback_t callback,
+                                  void* data, unsigned) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream("cudaStreamAddCallback", place, stream);
+  if (error != cudaSuccess) return error;
+  session.heap.synchronise();
+  callback(stream, cudaSuccess, data);
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(Place place, cudaStream_t stream, cudaHostFn_t function,
+                               void* data) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream("cudaLaunchHostFunc", place, stream);
+  if (error != cudaSuccess) return error;
+  session.heap.synchronise();
+  function(data);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamAttachMemAsync(Place place, cudaStream_t stream, void*, size_t, unsigned) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  return check_stream("cudaStreamAttachMemAsync", place, stream);
+}
+
+cudaError_t cudaEventCreate(Place, cudaEvent_t* event) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  *event = new_handle<cudaEvent_t>();
+  session.events[*event] = {};
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(Place place, cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(place, event);
+}
+cudaError_t cudaEventDestroy(Place place, cudaEvent_t event) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (event_of("cudaEventDestroy", place, event) == nullptr) return session.last_error;
+  session.events.erase(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(Place place, cudaEvent_t event, cudaStream_t stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  auto* found = event_of("cudaEventRecord", place, event);
+  if (found == nullptr) return session.last_error;
+  found->at = std::chrono::steady_clock::now();
+  return check_stream("cudaEventRecord", place, stream);
+}
+cudaError_t cudaEventSynchronize(Place place, cudaEvent_t event) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (event_of("cudaEventSynchronize", place, event) == nullptr) return session.last_error;
+  session.heap.synchronise();
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(Place place, cudaEvent_t event) {
+  return cudaEventSynchronize(place, event);
+}
+cudaError_t cudaEventElapsedTime(Place place, float* milliseconds, cudaEvent_t begin,
+                                 cudaEvent_t end) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto *first = event_of("cudaEventElapsedTime", place, begin),
+             *last = event_of("cudaEventElapsedTime", place, end);
+  if (first == nullptr || last == nullptr) return session.last_error;
+  if (!first->at || !last->at) {
+    return session.mistake(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime", place,
+                           "an event was not recorded");
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(*last->at - *first->at).count();
+  return cudaSuccess;
+}
+// NOLINTEND(readability-identifier-naming)
+
+}  // namespace triptych::cuda::program::calls

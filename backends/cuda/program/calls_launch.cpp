@@ -1,0 +1,302 @@
+// Kernels: registration, launches, attributes.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backends/cuda/emulation/occupancy.h"
+#include "backends/cuda/program/calls.h"
+
+namespace triptych::cuda::program::calls {
+namespace {
+
+constexpr std::size_t kMostLaunches = 10000;  // with an entry of its own in the report
+constexpr std::size_t kMostFixedShared = 48 * 1024;
+
+/// "void scale<float>(float*, int)" without its type and parameters.
+std::string kernel_name(const std::string& symbol) {
+  auto name = plain::demangle(symbol);
+  if (name.ends_with(')')) {
+    auto at = name.size();
+    for (int depth = 0; at > 0;) {
+      --at;
+      depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    name.resize(at);
+  }
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return name;
+}
+
+/// The kernel. nullptr, with a finding: none.
+Kernel* kernel_of(const char* call, Place place, const void* function) {
+  auto& session = Session::current();
+  const auto found = session.kernels.find(function);
+  if (found != session.kernels.end() && found->second.function != nullptr) return &found->second;
+  session.mistake(cudaErrorInvalidDeviceFunction, call, place,
+                  "the function is no kernel (a function marked __global__)");
+  return nullptr;
+}
+
+bool is_host_memory(std::uintptr_t address) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char state = 0;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that was used
+  return mincore(reinterpret_cast<void*>(address / page * page), 1, &state) == 0;
+}
+
+/// Words about memory that is not the GPU's.
+std::string explain_address(std::uintptr_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that was used
+  const auto* memory = Session::current().heap.find(reinterpret_cast<void*>(address));
+  if (memory == nullptr) {
+    return is_host_memory(address) && !Session::current().heap.is_near(address)
+               ? fmt::format(
+                     "memory of the host at address {:#x}: copy it to an array of cudaMalloc "
+                     "with cudaMemcpy",
+                     address)
+               : "";
+  }
+  if (memory->freed.empty()) return {};
+  return fmt::format("{}, which was freed at {}", memory->name, memory->freed);
+}
+
+/// The mistake in the sizes of a launch. Empty: none.
+std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shape) {
+  const auto& [grid, block, shared_bytes] = shape;
+  const auto text = [](const emulation::Dim3& d) {
+    return fmt::format("({}, {}, {})", d.x, d.y, d.z);
+  };
+  if (grid.count() == 0 || block.count() == 0) {
+    return fmt::format("{} blocks of {} threads: no size may be 0", text(grid), text(block));
+  }
+  if (block.count() > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) {
+    return fmt::format("a block of {} threads has {}; at most 1024 are allowed, and 64 along z",
+                       text(block), block.count());
+  }
+  if (grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535) {
+    return fmt::format("a grid of {} blocks; along y and z at most 65535 are allowed", text(grid));
+  }
+  if (shared_bytes > kernel.most_dynamic_bytes) {
+    return fmt::format(
+        "{} bytes of dynamic shared memory; {} are allowed (cudaFuncSetAttribute with "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize allows more)",
+        shared_bytes, kernel.most_dynamic_bytes);
+  }
+  return {};
+}
+
+void keep(Session& session, LaunchRecord&& record) {
+  session.report.kernels[record.kernel] += record.counters;
+  if (session.report.launches.size() < kMostLaunches) {
+    session.report.launches.push_back(std::move(record));
+  }
+}
+
+void warn_of_skipped(Session& session, const emulation::SkippedThreads& skipped) {
+  if (skipped.barriers == 0) return;
+  session.report.warnings.push_back(fmt::format(
+      "{}:{}: barriers opened although {} threads of the block had ended. GPUs do so, but CUDA "
+      "leaves it undefined",
+      emulation::file_of(skipped.where), skipped.where.line(), skipped.ended));
+}
+
+/// Runs the kernel. A fault ends the program.
+cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
+                   std::span<const void* const> values) {
+  auto& session = Session::current();
+  if (const auto wrong = wrong_sizes(kernel, shape); !wrong.empty()) {
+    return session.mistake(cudaErrorInvalidConfiguration, "launch", place,
+                           fmt::format("{}: {}", kernel.name, wrong));
+  }
+  const KernelCall call(kernel.function, *kernel.places, values);
+  const auto where = session.location(place);
+  session.heap.begin_kernel();
+  try {
+    auto result =
+        plain::run(*session.library, {.kernel = kernel.name,
+                                      .call = [&] { call.run(); },
+                                      .shape = shape,
+                                      .arrays = session.heap.arrays(),
+                                      .explain = explain_address,
+                                      .threads = session.options.threads,
+                                      .most_steps = session.options.most_steps,
+                                      .barriers_skip_ended = session.options.barriers_skip_ended});
+    warn_of_skipped(session, result.skipped);
+    if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
+      session.note(cudaErrorInvalidValue, "launch", place,
+                   fmt::format("{} has more than {} bytes of __shared__ arrays of fixed sizes",
+                               kernel.name, kMostFixedShared));
+    }
+    keep(session,
+         {kernel.name, where.file_name(), where.line(), shape, std::move(result.counters)});
+  } catch (const KernelFault& fault) {
+    session.report.fault = fault;
+    session.end(1, "a fault of a kernel");
+  }
+  session.heap.end_kernel(fmt::format("{} ({})", kernel.name, session.text_of(place)));
+  return cudaSuccess;
+}
+
+void learn_parameters(Kernel& kernel, const void* stub) {
+  if (!kernel.places) kernel.places = probe_parameters(stub);
+}
+
+}  // namespace
+
+void register_kernel(const void* stub, const char* symbol) {
+  auto& session = Session::current();
+  const auto address = session.library->address_of(symbol);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
+  const auto* function = reinterpret_cast<const void*>(address);
+  auto name = kernel_name(symbol);
+  const bool is_taken = std::ranges::any_of(
+      session.kernels, [&](const auto& each) { return each.second.name == name; });
+  if (is_taken) name = plain::demangle(symbol);
+  session.kernels[stub] = {std::move(name), function, std::nullopt};
+}
+
+void register_variable(const void* shadow, const char* symbol, bool is_constant) {
+  auto& session = Session::current();
+  const auto address = session.library->address_of(symbol);
+  if (is_constant) session.library->note_constant(address);
+  const auto* variable = session.library->variable_at(address);
+  if (variable != nullptr) session.variables[shadow] = *variable;
+}
+
+void end(int status, const char* reason, Place place) {
+  auto& session = Session::current();
+  std::string text = reason;
+  if (!text.empty()) text += " (" + session.text_of(place) + ")";
+  session.end(status, std::move(text));
+}
+
+const plain::Variable* variable_of(const char* call, Place place, const void* symbol) {
+  auto& session = Session::current();
+  const auto found = session.variables.find(symbol);
+  if (found != session.variables.end()) return &found->second;
+  session.mistake(cudaErrorInvalidSymbol, call, place,
+                  "the symbol is no variable of __device__ or __constant__; pass the variable "
+                  "itself, not its name or a copy of its address");
+  return nullptr;
+}
+
+// NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
+cudaError_t triptychConfigure(Place place, const unsigned* grid, const unsigned* block,
+                              size_t shared_bytes, cudaStream_t stream) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.configurations.push_back(
+      {{{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes}, stream, place});
+  session.arguments.clear();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetupArgument(Place, const void* value, size_t bytes, size_t offset) {
+  if (is_probing()) {
+    probe_argument(value, bytes, offset);
+    return cudaSuccess;
+  }
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.arguments.resize(std::max(session.arguments.size(), offset + bytes));
+  std::memcpy(session.arguments.data() + offset, value, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunch(Place, const void* stub) {
+  if (is_probing()) return cudaSuccess;
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (session.configurations.empty()) return cudaErrorInvalidConfiguration;
+  const auto configuration = session.configurations.back();
+  session.configurations.pop_back();
+  const auto arguments = std::move(session.arguments);
+  session.arguments.clear();
+  auto* kernel = kernel_of("launch", configuration.place, stub);
+  if (kernel == nullptr) return session.last_error;
+  learn_parameters(*kernel, stub);
+  std::vector<const void*> values;
+  for (const auto& place : *kernel->places) values.push_back(arguments.data() + place.offset);
+  return launch(*kernel, configuration.place, configuration.shape, values);
+}
+
+cudaError_t triptychLaunch(Place place, const void* stub, const unsigned* grid,
+                           const unsigned* block, void** arguments, size_t shared_bytes,
+                           cudaStream_t) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  auto* kernel = kernel_of("cudaLaunchKernel", place, stub);
+  if (kernel == nullptr) return session.last_error;
+  learn_parameters(*kernel, stub);
+  return launch(*kernel, place,
+                {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes},
+                {arguments, kernel->places->size()});
+}
+
+cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, const void* stub) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto* kernel = kernel_of("cudaFuncGetAttributes", place, stub);
+  if (kernel == nullptr) return session.last_error;
+  const auto& gpu = *session.options.gpu;
+  const int version = 10 * (gpu.capability[0] - '0') + (gpu.capability[2] - '0');
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->ptxVersion = attributes->binaryVersion = version;
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel->most_dynamic_bytes);
+  attributes->preferredShmemCarveout = -1;
+  return cudaSuccess;
+}
+
+cudaError_t triptychSetFuncAttribute(Place place, const void* stub, cudaFuncAttribute attribute,
+                                     int value) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  auto* kernel = kernel_of("cudaFuncSetAttribute", place, stub);
+  if (kernel == nullptr) return session.last_error;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  const int most = multiprocessor_of(*session.options.gpu).block_shared_bytes;
+  if (value < 0 || value > most) {
+    return session.mistake(cudaErrorInvalidValue, "cudaFuncSetAttribute", place,
+                           fmt::format("{} bytes of dynamic shared memory; {} has {} for a block",
+                                       value, session.options.gpu->name, most));
+  }
+  kernel->most_dynamic_bytes = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
+
+cudaError_t triptychOccupancy(Place place, int* blocks, const void* stub, int threads,
+                              size_t shared_bytes) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (kernel_of("cudaOccupancy", place, stub) == nullptr) return session.last_error;
+  *blocks =
+      emulation::occupancy(multiprocessor_of(*session.options.gpu), {threads, 0, shared_bytes})
+          .blocks;
+  return cudaSuccess;
+}
+// NOLINTEND(readability-identifier-naming)
+
+}  // namespace triptych::cuda::program::calls
+
+namespace triptych::cuda::program {
+
+const Runtime& runtime_table() {
+  static const Runtime table = {
+#define TRIPTYCH_CALL(name, arguments, ...) .name = calls::name,
+#include "backends/cuda/program/calls.inc"
+#undef TRIPTYCH_CALL
+      .register_kernel = calls::register_kernel,
+      .register_variable = calls::register_variable,
+      .end = calls::end,
+  };
+  return table;
+}
+
+}  // namespace triptych::cuda::program

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/program/heap.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace triptych::cuda::program {
+namespace {
+
+constexpr std::size_t kKept = 1024;  // freed allocations
+constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
+constexpr std::size_t kUnit = 4;  // of content, where elements are not known
+
+std::size_t unit_of(std::size_t element) {
+  return element == 0 ? kUnit : std::min<std::size_t>(element, 16);
+}
+
+}  // namespace
+
+Allocation::Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called)
+    : kind(of),
+      memory(bytes),
+      element_bytes(element),
+      name(std::move(called)),
+      content(bytes, unit_of(element)) {}
+
+void Allocation::open() {
+  if (!std::exchange(is_closed, false)) return;
+  mprotect(data(), bytes(), PROT_READ | PROT_WRITE);
+}
+
+void Allocation::close() {
+  if (std::exchange(is_closed, true)) return;
+  mprotect(data(), bytes(), PROT_NONE);
+}
+
+Allocation& Heap::allocate(MemoryKind kind, std::size_t bytes, std::size_t element,
+                           std::string name) {
+  used_.push_back(std::make_unique<Allocation>(kind, bytes, element, std::move(name)));
+  auto& allocation = *used_.back();
+  used_bytes_ += bytes;
+  if (kind == MemoryKind::Device) allocation.close();
+  return allocation;
+}
+
+void Heap::free(Allocation& allocation, const std::string& place) {
+  const auto found =
+      std::ranges::find_if(used_, [&](const auto& each) { return each.get() == &allocation; });
+  if (found == used_.end()) return;
+  used_bytes_ -= allocation.bytes();
+  allocation.close();
+  madvise(allocation.data(), allocation.bytes(), MADV_DONTNEED);
+  allocation.freed = place;
+  if (freed_.size() == kKept) freed_.erase(freed_.begin());
+  freed_.push_back(std::move(*found));
+  used_.erase(found);
+}
+
+Allocation* Heap::find(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const auto* list : {&used_, &freed_}) {
+    for (const auto& each : *list) {
+      if (each->contains(at)) return each.get();
+    }
+  }
+  return nullptr;
+}
+
+bool Heap::is_near(std::uintptr_t address) const {
+  return std::ranges::any_of(used_, [&](const auto& each) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(each->data());
+    return (address < begin ? begin - address : address - begin) < kNear;
+  });
+}
+
+std::vector<plain::DeviceArray> Heap::arrays() const {
+  std::vector<plain::DeviceArray> list;
+  list.reserve(used_.size());
+  for (const auto& each : used_) {
+    // The host may write managed and pinned memory, unseen.
+    auto* content = each->kind == MemoryKind::Device ? &each->content : nullptr;
+    list.push_back({.name = each->name,
+                    .data = each->data(),
+                    .bytes = each->bytes(),
+                    .element_bytes = each->element_bytes,
+                    .is_undefined = content != nullptr,
+                    .content = content,
+                    .is_stored = &each->is_stored});
+  }
+  return list;
+}
+
+void Heap::begin_kernel() {
+  for (const auto& each : used_) each->open();
+}
+
+void Heap::end_kernel(const std::string& kernel) {
+  for (const auto& each : used_) {
+    if (each->is_stored && each->kind != MemoryKind::Device) each->writer = kernel;
+    if (each->kind == MemoryKind::Device || each->is_stored) each->close();
+  }
+}
+
+void Heap::synchronise() {
+  for (const auto& each : used_) {
+    each->is_stored = false;
+    if (each->kind != MemoryKind::Device) each->open();
+  }
+}
+
+}  // namespace triptych::cuda::program

@@ -1,0 +1,68 @@
+// Memory that a program asked CUDA for. Memory of the GPU is closed to the host's code, and memory
+// of both is closed while a kernel may still be writing it, so that a wrong access is noticed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/plain/launch.h"
+
+namespace triptych::cuda::program {
+
+enum class MemoryKind : std::uint8_t { Device, Managed, Pinned };
+
+struct Allocation {
+  MemoryKind kind = MemoryKind::Device;
+  plain::DeviceMemory memory;
+  std::size_t element_bytes = 0;  ///< 0: not known
+  std::string name;               ///< "the array of cudaMalloc (my.cu:12)"
+  plain::ArrayContent content;
+  std::atomic<bool> is_stored = false;  ///< by a kernel since the host waited
+  bool is_closed = false;
+  std::string writer;  ///< the kernel for which it is closed
+  std::string freed;   ///< the place where it was freed. Empty: it is in use
+
+  Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called);
+  std::byte* data() const { return memory.bytes().data(); }
+  std::size_t bytes() const { return memory.bytes().size(); }
+  bool contains(std::uintptr_t address) const {
+    return address - reinterpret_cast<std::uintptr_t>(data()) < bytes();
+  }
+  void open();
+  void close();
+};
+
+class Heap {
+ public:
+  /// Throws std::bad_alloc.
+  Allocation& allocate(MemoryKind kind, std::size_t bytes, std::size_t element, std::string name);
+  /// Keeps the addresses for a while, so that later uses are noticed.
+  void free(Allocation& allocation, const std::string& place);
+
+  /// The allocation with this address, in use or freed. nullptr: none.
+  Allocation* find(const void* address) const;
+  /// True for an address that an index that is wrong may lead to.
+  bool is_near(std::uintptr_t address) const;
+  std::size_t used_bytes() const { return used_bytes_; }
+
+  /// What a kernel may use.
+  std::vector<plain::DeviceArray> arrays() const;
+  /// Opens everything for a kernel.
+  void begin_kernel();
+  /// Closes what the host may not use until it has waited.
+  void end_kernel(const std::string& kernel);
+  /// The host has waited for the GPU.
+  void synchronise();
+
+ private:
+  std::vector<std::unique_ptr<Allocation>> used_, freed_;
+  std::size_t used_bytes_ = 0;
+};
+
+}  // namespace triptych::cuda::program

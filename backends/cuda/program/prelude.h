@@ -1,0 +1,132 @@
+// CUDA C++ for clang's CUDA front end, in place of NVIDIA's headers: included before a user's whole
+// program, both for its host part and for its kernels, which clang compiles for this processor.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+// Words that clang's own wrappers of the standard library need.
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+// Headers with declarations that must stay the host's.
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+// The standard library, for host and kernels: clang would declare all of it for the host only.
+#pragma clang force_cuda_host_device begin
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <cfloat>
+#include <chrono>
+#include <climits>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <source_location>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#undef __device__
+#undef __host__
+#define TRIPTYCH_UNWATCHED __attribute__((noinline, no_sanitize("thread", "coverage", "undefined")))
+// The emulator's own functions are no accesses of the user's.
+#pragma clang attribute push(__attribute__((no_sanitize("thread", "coverage", "undefined"))), \
+                             apply_to = function)
+#include "backends/cuda/emulation/language.h"
+#include "backends/cuda/plain/services.h"
+#include "backends/cuda/plain/vector_types.h"
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+namespace triptych::cuda::plain {
+
+extern __attribute__((device, visibility("hidden"))) const Services* services;
+
+/// threadIdx and its like: each use asks the running block.
+#define TRIPTYCH_INDEX(type, member)                                                    \
+  struct type {                                                                         \
+    __declspec(property(get = get_x)) unsigned x;                                       \
+    __declspec(property(get = get_y)) unsigned y;                                       \
+    __declspec(property(get = get_z)) unsigned z;                                       \
+    TRIPTYCH_UNWATCHED static unsigned get_x() { return services->indices().member.x; } \
+    TRIPTYCH_UNWATCHED static unsigned get_y() { return services->indices().member.y; } \
+    TRIPTYCH_UNWATCHED static unsigned get_z() { return services->indices().member.z; } \
+    TRIPTYCH_UNWATCHED operator dim3() const { return {get_x(), get_y(), get_z()}; }    \
+    TRIPTYCH_UNWATCHED operator uint3() const { return {get_x(), get_y(), get_z()}; }   \
+  };
+TRIPTYCH_INDEX(ThreadIndex, thread)
+TRIPTYCH_INDEX(BlockIndex, block)
+TRIPTYCH_INDEX(BlockDim, block_dim)
+TRIPTYCH_INDEX(GridDim, grid_dim)
+#undef TRIPTYCH_INDEX
+
+}  // namespace triptych::cuda::plain
+
+using triptych::cuda::emulation::__all_sync, triptych::cuda::emulation::__any_sync;
+using triptych::cuda::emulation::__ballot_sync, triptych::cuda::emulation::__shfl_sync;
+using triptych::cuda::emulation::__shfl_down_sync, triptych::cuda::emulation::__shfl_up_sync;
+using triptych::cuda::emulation::__shfl_xor_sync, triptych::cuda::emulation::__syncthreads;
+using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize;
+
+#include "backends/cuda/plain/device_functions.h"
+#pragma clang attribute pop
+#pragma clang force_cuda_host_device end
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __restrict__
+#undef __grid_constant__
+#define __global__ __attribute__((global, noinline))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#define __constant__ __attribute__((constant, used, visibility("protected")))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __restrict__ __restrict
+#define __grid_constant__
+#define __managed__ _Static_assert(false, "not emulated: use cudaMallocManaged");
+// A block runs on one thread of the processor, so that thread-local data belong to the block.
+#if defined(TRIPTYCH_COMPILES_KERNELS)
+#define __shared__ __attribute__((shared)) thread_local
+#else
+#define __shared__ __attribute__((shared))
+#endif
+
+extern const __device__ __attribute__((weak)) triptych::cuda::plain::ThreadIndex threadIdx;
+extern const __device__ __attribute__((weak)) triptych::cuda::plain::BlockIndex blockIdx;
+extern const __device__ __attribute__((weak)) triptych::cuda::plain::BlockDim blockDim;
+extern const __device__ __attribute__((weak)) triptych::cuda::plain::GridDim gridDim;
+
+#if defined(TRIPTYCH_COMPILES_KERNELS)
+#undef __CUDA_ARCH__
+#define __CUDA_ARCH__ TRIPTYCH_COMPILES_KERNELS
+#endif
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 0
+#define CUDART_VERSION 12000
+#define CUDA_VERSION 12000
+#define __CUDACC__ 1
+#define __NVCC__ 1
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+#include "backends/cuda/program/runtime_api.h"

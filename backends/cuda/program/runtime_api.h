@@ -1,0 +1,194 @@
+// CUDA's runtime as a user's program calls it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/program/types.h"
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+using namespace triptych::cuda::program;
+
+/// Functions without a line of their own: the call's place is the user's.
+#define TRIPTYCH_PASS __attribute__((always_inline, nodebug)) inline
+
+extern "C" {
+#define TRIPTYCH_OR(value) = value
+// Two calls that were merged into one would have one place.
+#define TRIPTYCH_CALL(name, arguments, ...) __attribute__((nomerge)) cudaError_t name(__VA_ARGS__);
+#include "backends/cuda/program/calls.inc"
+#undef TRIPTYCH_CALL
+#undef TRIPTYCH_OR
+
+#define TRIPTYCH_ENUMERATOR(name, number, text) \
+  case name:                                    \
+    return #name;
+inline __host__ __device__ const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) }
+  return "unrecognized error code";
+}
+#undef TRIPTYCH_ENUMERATOR
+#define TRIPTYCH_ENUMERATOR(name, number, text) \
+  case name:                                    \
+    return text;
+inline __host__ __device__ const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) }
+  return "unrecognized error code";
+}
+#undef TRIPTYCH_ENUMERATOR
+}
+
+// A launch: clang calls this for <<< >>>, then cudaSetupArgument and cudaLaunch in the kernel's
+// host function.
+extern "C" TRIPTYCH_PASS cudaError_t cudaConfigureCall(dim3 grid, dim3 block,
+                                                       size_t shared_bytes = 0,
+                                                       cudaStream_t stream = 0) {
+  const unsigned grid_sizes[] = {grid.x, grid.y, grid.z};
+  const unsigned block_sizes[] = {block.x, block.y, block.z};
+  return triptychConfigure(grid_sizes, block_sizes, shared_bytes, stream);
+}
+
+// Memory. The typed forms know an element's size.
+template <class T>
+inline constexpr size_t triptych_element = sizeof(T);
+template <>
+inline constexpr size_t triptych_element<void> = 0;
+
+#define TRIPTYCH_ALLOCATION(name, call, ...)                                    \
+  template <class T>                                                            \
+  TRIPTYCH_PASS cudaError_t name(T** pointer, size_t bytes __VA_ARGS__) {       \
+    return call(reinterpret_cast<void**>(pointer), bytes, triptych_element<T>); \
+  }
+TRIPTYCH_ALLOCATION(cudaMalloc, triptychMalloc)
+TRIPTYCH_ALLOCATION(cudaMallocAsync, triptychMalloc, , cudaStream_t)
+TRIPTYCH_ALLOCATION(cudaMallocManaged, triptychMallocManaged, , unsigned = 1)
+TRIPTYCH_ALLOCATION(cudaMallocHost, triptychMallocHost, , unsigned = 0)
+TRIPTYCH_ALLOCATION(cudaHostAlloc, triptychMallocHost, , unsigned)
+#undef TRIPTYCH_ALLOCATION
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+  return triptychMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height,
+                             triptych_element<T>);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
+}
+
+// Variables.
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes,
+                                             size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return triptychCopyToSymbol(&symbol, from, bytes, offset, kind, nullptr);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes,
+                                                  size_t offset, cudaMemcpyKind kind,
+                                                  cudaStream_t stream = 0) {
+  return triptychCopyToSymbol(&symbol, from, bytes, offset, kind, stream);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes,
+                                               size_t offset = 0,
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return triptychCopyFromSymbol(to, &symbol, bytes, offset, kind, nullptr);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes,
+                                                    size_t offset, cudaMemcpyKind kind,
+                                                    cudaStream_t stream = 0) {
+  return triptychCopyFromSymbol(to, &symbol, bytes, offset, kind, stream);
+}
+template <class T, class U>
+TRIPTYCH_PASS cudaError_t cudaGetSymbolAddress(T** address, const U& symbol) {
+  return triptychSymbolAddress(const_cast<void**>(reinterpret_cast<const void* const*>(address)),
+                               &symbol);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
+  return triptychSymbolSize(bytes, &symbol);
+}
+
+// Kernels.
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
+                                           size_t shared_bytes = 0, cudaStream_t stream = 0) {
+  const unsigned grid_sizes[] = {grid.x, grid.y, grid.z};
+  const unsigned block_sizes[] = {block.x, block.y, block.z};
+  return triptychLaunch(reinterpret_cast<const void*>(kernel), grid_sizes, block_sizes, arguments,
+                        shared_bytes, stream);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block,
+                                                      void** arguments, size_t shared_bytes = 0,
+                                                      cudaStream_t stream = 0) {
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* kernel) {
+  return triptychFuncAttributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaFuncSetAttribute(T* kernel, cudaFuncAttribute attribute, int value) {
+  return triptychSetFuncAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+template <class T>
+inline cudaError_t cudaFuncSetCacheConfig(T*, cudaFuncCache) {
+  return cudaSuccess;
+}
+template <class T>
+inline cudaError_t cudaFuncSetSharedMemConfig(T*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T* kernel,
+                                                                        int threads,
+                                                                        size_t shared_bytes) {
+  return triptychOccupancy(blocks, reinterpret_cast<const void*>(kernel), threads, shared_bytes);
+}
+/// The block size with the most threads on a multiprocessor, and the grid that fills the GPU.
+template <class F, class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T* kernel,
+                                                                  F shared_bytes_of,
+                                                                  int limit = 0) {
+  int multiprocessors = 0, most = 0, best = 0;
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerBlock, 0);
+  if (limit > 0 && limit < most) most = limit;
+  for (int threads = most; threads > 0; threads -= 32) {
+    int blocks = 0;
+    const auto error = triptychOccupancy(&blocks, reinterpret_cast<const void*>(kernel), threads,
+                                         shared_bytes_of(threads));
+    if (error != cudaSuccess) return error;
+    if (blocks * threads <= best) continue;
+    best = blocks * threads;
+    *grid = blocks * multiprocessors;
+    *block = threads;
+  }
+  return cudaSuccess;
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T* kernel,
+                                                      size_t shared_bytes = 0, int limit = 0) {
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+      grid, block, kernel, [shared_bytes](int) { return shared_bytes; }, limit);
+}
+TRIPTYCH_PASS cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+TRIPTYCH_PASS cudaError_t cudaFreeAsync(void* pointer) { return cudaFreeAsync(pointer, nullptr); }
+
+inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
+                          cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4,
+                          cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1,
+                          cudaHostRegisterMapped = 2, cudaStreamDefault = 0,
+                          cudaStreamNonBlocking = 1, cudaEventDefault = 0,
+                          cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
+                          cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4,
+                          cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1,
+                          cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4,
+                          cudaDeviceMapHost = 8, cudaOccupancyDefault = 0;
+#define CUDART_CB
+#define CUDARTAPI
+#define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
+#define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

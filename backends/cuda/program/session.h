@@ -1,0 +1,120 @@
+// A program on the emulated GPU: the state of CUDA's runtime, and what there is to report.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/program/bridge.h"
+#include "backends/cuda/program/gpus.h"
+#include "backends/cuda/program/heap.h"
+#include "backends/cuda/program/kernel_call.h"
+#include "core/runtime/kernel_counters.h"
+#include "core/runtime/kernel_fault.h"
+
+namespace triptych::cuda::program {
+
+/// A mistake of the host's code.
+struct Finding {
+  std::string call;  ///< cudaMemcpy. Empty: code of the user
+  std::string message, file;
+  unsigned line = 0;
+  cudaError_t error = cudaSuccess;
+};
+
+/// A launch that was run.
+struct LaunchRecord {
+  std::string kernel, file;  ///< of the launch in the host's code
+  unsigned line = 0;
+  emulation::LaunchShape shape;
+  KernelCounters counters;
+};
+
+struct ProgramReport {
+  int status = 0;      ///< what main returns, or exit was given
+  std::string reason;  ///< for which the program was ended. Empty: by itself
+  std::vector<Finding> findings;
+  std::optional<KernelFault> fault;
+  std::vector<LaunchRecord> launches;
+  KernelCounterTable kernels;
+  std::vector<std::string> warnings;
+};
+
+struct ProgramOptions {
+  const Gpu* gpu = nullptr;
+  int threads = 1;  ///< of this processor
+  std::uint64_t most_steps = std::uint64_t{1} << 23;
+  bool barriers_skip_ended = false;
+};
+
+struct Event {
+  std::optional<std::chrono::steady_clock::time_point> at;
+};
+
+/// A kernel by its function on the host.
+struct Kernel {
+  std::string name;
+  const void* function = nullptr;
+  std::optional<ParameterPlaces> places;
+  std::size_t most_dynamic_bytes = std::size_t{48} << 10;  ///< what cudaFuncSetAttribute allows
+};
+
+struct Configuration {
+  emulation::LaunchShape shape;
+  cudaStream_t stream = nullptr;
+  Place place = nullptr;
+};
+
+/// There is one in a process, and its functions are called with `mutex` locked, except `end`.
+class Session {
+ public:
+  static Session& current();
+
+  std::recursive_mutex mutex;
+  ProgramOptions options;
+  Heap heap;
+  ProgramReport report;
+  cudaError_t last_error = cudaSuccess;
+  std::map<cudaEvent_t, Event> events;
+  std::set<cudaStream_t> streams;
+  std::map<const void*, Kernel> kernels;
+  std::map<const void*, plain::Variable> variables;  ///< by the host's address
+  std::unique_ptr<plain::KernelLibrary> library;
+  // The launch that clang's host code is putting together.
+  std::vector<Configuration> configurations;
+  std::vector<std::byte> arguments;
+
+  /// Notes a mistake, and returns its error.
+  cudaError_t mistake(cudaError_t error, const char* call, Place place, std::string message);
+  /// Notes one that CUDA does not report.
+  void note(cudaError_t error, const char* call, Place place, std::string message);
+  /// "my.cu:12". "unknown" for code of another library.
+  std::string text_of(Place place);
+  emulation::Location location(Place place);
+
+  /// Ends the program: the calling thread stops, and the one in wait_for_end goes on.
+  [[noreturn]] void end(int status, std::string reason);
+  void wait_for_end();
+
+ private:
+  std::mutex end_mutex_;
+  std::condition_variable ended_;
+  bool is_ended_ = false;
+  std::map<const void*, plain::CodePlaces> places_;  ///< by the beginning of a library
+};
+
+/// Turns segmentation faults of the host's code into findings. Called by the program's threads.
+void watch_host_signals();
+
+/// The table for the bridge.
+const Runtime& runtime_table();
+
+}  // namespace triptych::cuda::program

@@ -1,0 +1,40 @@
+// The options of `triptych kernel`, and its runs of whole CUDA programs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/app/confinement.h"
+#include "experiments/app/options.h"
+#include "experiments/kernels/kernel_run.h"
+
+namespace triptych::app {
+
+/// Keys of the GPUs that a whole program may ask about. The first is the default.
+std::vector<std::string> gpu_names();
+
+struct KernelCommand {
+  std::string file;
+  kernels::KernelRunRequest run;
+  std::vector<std::string> outputs, expected;
+  double tolerance = 1e-4;
+  std::string library;  ///< of build
+  std::vector<std::string> defines, includes;
+  std::vector<std::string> sources;  ///< further files of a whole program
+  std::string gpu = gpu_names().front();
+  bool no_contraction = false, brief = false;
+  Confinement confine = Confinement::None;
+};
+
+/// Options for a compiler.
+std::vector<std::string> compiler_options(const KernelCommand& options);
+
+/// True when the file is to run as a whole: it launches its kernels itself, and no option describes
+/// a launch.
+bool is_program(const KernelCommand& options);
+
+/// Compiles and runs it, and prints its counters and findings.
+void run_program(const KernelCommand& options, Context& context);
+
+}  // namespace triptych::app

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/kernel_command.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "backends/cuda/program/program.h"
+#include "core/base/speech.h"
+#include "core/io/temporary_folder.h"
+#include "experiments/app/kernel_counters.h"
+#include "experiments/app/output.h"
+#include "experiments/kernels/program_source.h"
+
+namespace triptych::app {
+namespace {
+
+namespace fs = std::filesystem;
+namespace program = cuda::program;
+
+/// Takes what the program writes to its standard output, where a document goes there.
+class TakenOutput {
+ public:
+  explicit TakenOutput(bool takes) {
+    if (!takes) return;
+    std::fflush(stdout);
+    taken_ = memfd_create("program-output", MFD_CLOEXEC);
+    own_ = dup(STDOUT_FILENO);
+    if (taken_ < 0 || own_ < 0) throw Error("cannot take the program's output");
+    dup2(taken_, STDOUT_FILENO);
+  }
+  TakenOutput(const TakenOutput&) = delete;
+  TakenOutput& operator=(const TakenOutput&) = delete;
+  ~TakenOutput() { give_back(); }
+
+  /// Text until now. Empty where nothing is taken.
+  std::string text() {
+    if (taken_ < 0) return {};
+    give_back();
+    std::string all;
+    lseek(taken_, 0, SEEK_SET);
+    std::array<char, 4096> part{};
+    for (auto got = read(taken_, part.data(), part.size()); got > 0;
+         got = read(taken_, part.data(), part.size())) {
+      all.append(part.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  void give_back() {
+    std::cout.flush();
+    std::fflush(stdout);
+    if (own_ < 0) return;
+    dup2(own_, STDOUT_FILENO);
+    close(own_);
+    own_ = -1;
+  }
+
+  int taken_ = -1, own_ = -1;
+};
+
+const program::Gpu& gpu_of(const std::string& key) {
+  const auto found = std::ranges::find(program::gpus(), key, &program::Gpu::key);
+  return found == program::gpus().end() ? program::gpus().front() : *found;
+}
+
+page::Json dim_json(const cuda::emulation::Dim3& d) { return {d.x, d.y, d.z}; }
+
+page::Json findings_json(const program::ProgramReport& report) {
+  page::Json list = page::Json::array();
+  for (const auto& each : report.findings) {
+    list.push_back({{"kind", "host"},
+                    {"call", each.call},
+                    {"message", each.message},
+                    {"file", each.file},
+                    {"line", each.line}});
+  }
+  if (report.fault) {
+    const auto& place = report.fault->place();
+    list.push_back({{"kind", to_string(report.fault->kind())},
+                    {"message", report.fault->reason()},
+                    {"kernel", place.kernel},
+                    {"file", place.file},
+                    {"line", place.line},
+                    {"block", index_json(place.block)},
+                    {"thread", index_json(place.thread)}});
+  }
+  return list;
+}
+
+page::Json launches_json(const program::ProgramReport& report) {
+  page::Json list = page::Json::array();
+  for (const auto& each : report.launches) {
+    auto counters = to_json({{each.kernel, each.counters}}, false).at(0);
+    counters.update({{"file", each.file},
+                     {"line", each.line},
+                     {"grid", dim_json(each.shape.grid)},
+                     {"block", dim_json(each.shape.block)},
+                     {"dynamic_shared_bytes", each.shape.shared_bytes}});
+    list.push_back(std::move(counters));
+  }
+  return list;
+}
+
+page::Json report_json(const KernelCommand& options, const program::ProgramReport& report,
+                       const std::string& output) {
+  return {{"file", options.file},
+          {"arguments", options.run.arguments},
+          {"gpu", gpu_of(options.gpu).name},
+          {"contraction", !options.no_contraction},
+          {"status", report.status},
+          {"stopped", report.reason},
+          {"output", output},
+          {"findings", findings_json(report)},
+          {"warnings", report.warnings},
+          {"kernels", to_json(report.kernels, true)},
+          {"launches", launches_json(report)}};
+}
+
+void print_place(const std::string& file, unsigned line) {
+  const auto text = line_of_source(file, line);
+  if (!text.empty()) print_text("  {} | {}\n", line, text);
+}
+
+void print_findings(const program::ProgramReport& report) {
+  for (const auto& each : report.findings) {
+    const auto place =
+        each.line == 0 ? "an unknown place" : fmt::format("{}:{}", each.file, each.line);
+    const auto error = each.error == program::cudaSuccess
+                           ? ""
+                           : fmt::format(" (error {})", static_cast<int>(each.error));
+    print_text("{} at {}{}\n  {}\n", each.call.empty() ? "host code" : each.call, place, error,
+               each.message);
+    if (each.line != 0) print_place(each.file, each.line);
+  }
+  if (!report.fault) return;
+  const auto& place = report.fault->place();
+  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(report.fault->kind()),
+             place.file, place.line, to_string(place.block), to_string(place.thread), place.kernel,
+             report.fault->reason());
+  print_place(place.file, place.line);
+}
+
+void print_report(const KernelCommand& options, const program::ProgramReport& report) {
+  const auto name = fs::path(options.file).filename().string();
+  print_text("\n{}: {} launches of {} kernels on an emulated {}\n", name, report.launches.size(),
+             report.kernels.size(), gpu_of(options.gpu).name);
+  if (!report.kernels.empty()) {
+    const std::vector<CountedRun> runs = {{name, report.kernels}};
+    print_counters(runs);
+    if (!options.brief) {
+      print_lines(runs);
+      print_passes(runs);
+    }
+    print_text("\n");
+  }
+  for (const auto& warning : report.warnings) print_text("warning: {}\n", warning);
+  print_findings(report);
+  if (!report.reason.empty()) print_text("the program was stopped: {}\n", report.reason);
+  if (report.status != 0) print_text("status of the program: {}\n", report.status);
+  if (report.findings.empty() && !report.fault && report.reason.empty()) {
+    print_text("nothing wrong was found\n");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> gpu_names() {
+  std::vector<std::string> names;
+  for (const auto& gpu : program::gpus()) names.emplace_back(gpu.key);
+  return names;
+}
+
+std::vector<std::string> compiler_options(const KernelCommand& options) {
+  std::vector<std::string> words;
+  for (const auto& define : options.defines) words.push_back("-D" + define);
+  for (const auto& folder : options.includes) words.push_back("-I" + folder);
+  return words;
+}
+
+bool is_program(const KernelCommand& options) {
+  const std::vector<std::int64_t> one = {1};
+  const auto& request = options.run;
+  const bool describes_launch = !request.kernel.empty() || request.grid != one ||
+                                request.block != one || request.shared_bytes != 0 ||
+                                !request.constants.empty() || !options.outputs.empty() ||
+                                !options.expected.empty();
+  return !describes_launch && fs::path(options.file).extension() != ".so" &&
+         fs::is_regular_file(options.file) && kernels::is_whole_program(options.file);
+}
+
+void run_program(const KernelCommand& options, Context& context) {
+  const auto& gpu = gpu_of(options.gpu);
+  const TemporaryFolder folder("program");
+  kernels::ProgramSource source;
+  source.files = {options.file};
+  source.contract = !options.no_contraction;
+  source.files.insert(source.files.end(), options.sources.begin(), options.sources.end());
+  source.options = compiler_options(options);
+  source.architecture = 100 * (gpu.capability[0] - '0') + 10 * (gpu.capability[2] - '0');
+  const auto warnings = kernels::compile_program(source, folder.path());
+  if (!warnings.empty()) say_always(warnings);
+  std::vector<std::string> words = {options.file};
+  words.insert(words.end(), options.run.arguments.begin(), options.run.arguments.end());
+  TakenOutput output(context.json);
+  const auto report =
+      program::run(folder.path(), std::move(words),
+                   {.gpu = &gpu,
+                    .threads = options.run.threads,
+                    .most_steps = static_cast<std::uint64_t>(options.run.most_steps),
+                    .barriers_skip_ended = options.run.skip_ended});
+  const auto text = output.text();
+  const bool wrong = report.fault || !report.findings.empty() || report.status != 0;
+  context.exit_code = wrong ? kCheckFailed : kDone;
+  if (context.json) {
+    return print_document("kernel run", page::Json::array({report_json(options, report, text)}));
+  }
+  print_report(options, report);
+}
+
+}  // namespace triptych::app

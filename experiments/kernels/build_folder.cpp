@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/kernels/build_folder.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "backends/cuda/plain/kernel_library.h"
+#include "backends/cuda/plain/object_file.h"
+#include "backends/cuda/plain/sources.h"
+#include "core/base/error.h"
+#include "systolic/sim/toolchain.h"
+
+namespace triptych::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostLines = 40;  // of a compiler's words
+
+}  // namespace
+
+void append(Words& command, std::string_view words) {
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;) command.push_back(word);
+}
+
+BuildFolder::BuildFolder(fs::path folder) : path_(std::move(folder)) {
+  for (const auto& file : cuda::plain::library_sources()) write(file.path, file.content);
+}
+
+void BuildFolder::write(const fs::path& name, std::string_view content) const {
+  const auto path = path_ / name;
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file << content << std::flush;
+  if (!file) throw IoError(fmt::format("cannot write \"{}\"", path.string()));
+}
+
+std::string BuildFolder::words_of(const std::string& step) const {
+  std::ifstream file(path_ / (step + ".log"));
+  std::string text;
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("$ ")) continue;
+    if (++lines == kMostLines) return text + "...\n";
+    text += line + "\n";
+  }
+  return text;
+}
+
+void BuildFolder::run(Words command, const std::string& step, const std::string& what,
+                      const fs::path& output) const {
+  command.emplace_back("-o");
+  command.push_back(output.empty() ? object(step) : output.string());
+  const int status = mmu::run_logged(command, path_ / (step + ".log"), path_);
+  if (status == 0) return;
+  throw InvalidArgument(fmt::format("{} does not compile ({}, status {}):\n{}", what, command[0],
+                                    status, words_of(step)));
+}
+
+void BuildFolder::compile_callbacks() const {
+  Words command = {"g++", "-x", "c++", "-std=c++20", "-fvisibility=hidden", "-fno-gnu-unique"};
+  append(command, kTargetOptions);
+  append(command, "-O2 -w -c");
+  command.push_back("-I" + path_.string());
+  command.push_back((path_ / "backends/cuda/plain/callbacks.cpp").string());
+  run(command, "callbacks", "the run-time part of kernels");
+}
+
+void BuildFolder::reserve_shared_memory(const Words& objects, const std::string& text) const {
+  std::string assembly = fmt::format(
+      "\t.section .tbss,\"awT\",%nobits\n\t.balign 16\n\t.globl {0}\n\t.type {0}, %tls_object\n"
+      "{0}:\n",
+      cuda::plain::kDynamicShared);
+  std::set<std::string> names;
+  for (const auto& object : objects) {
+    const cuda::plain::ObjectFile file(object);
+    for (const auto& symbol : file.symbols()) {
+      if (symbol.kind != cuda::plain::Symbol::Kind::ThreadLocal || symbol.defined) continue;
+      if (names.insert(symbol.name).second) {
+        assembly += fmt::format("\t.globl {0}\n\t.hidden {0}\n\t.type {0}, %tls_object\n{0}:\n",
+                                symbol.name);
+      }
+    }
+  }
+  assembly += fmt::format("\t.zero {}\n\t.section .note.GNU-stack,\"\",%progbits\n",
+                          cuda::plain::kMostDynamicBytes);
+  write("shared.s", assembly + text);
+  run({"g++", "-c", (path_ / "shared.s").string()}, "shared", "shared memory");
+}
+
+}  // namespace triptych::kernels

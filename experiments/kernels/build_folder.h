@@ -1,0 +1,52 @@
+// A folder in which a compiler makes the libraries of users' kernels, with the program's own
+// headers and the parts that every library has.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace triptych::kernels {
+
+using Words = std::vector<std::string>;
+
+/// Adds words that are separated by blanks.
+void append(Words& command, std::string_view words);
+
+/// Options of g++ and clang that all parts of a library share.
+inline constexpr std::string_view kTargetOptions =
+    "-fPIC -fno-math-errno"
+#if defined(__x86_64__)
+    " -march=x86-64-v3"
+#endif
+    ;
+
+class BuildFolder {
+ public:
+  /// Writes the headers of backends/cuda there.
+  explicit BuildFolder(std::filesystem::path folder);
+
+  const std::filesystem::path& path() const { return path_; }
+  void write(const std::filesystem::path& name, std::string_view content) const;
+  std::string object(const std::string& step) const { return (path_ / (step + ".o")).string(); }
+  /// What the compiler said in a step, without the lines that the log itself adds.
+  std::string words_of(const std::string& step) const;
+
+  /// Runs a compiler, which writes `output`, or the step's object file. Throws InvalidArgument with
+  /// its words when it fails; `what` is what does not compile.
+  void run(Words command, const std::string& step, const std::string& what,
+           const std::filesystem::path& output = {}) const;
+  /// Compiles the functions that instrumented code calls into the object "callbacks".
+  void compile_callbacks() const;
+  /// Assembles the part of a library of kernels that reserves shared memory of a launch's choice,
+  /// into the object "shared". `text`: further assembly.
+  void reserve_shared_memory(const Words& objects, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace triptych::kernels

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/kernels/program_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "backends/cuda/program/program.h"
+#include "core/base/error.h"
+#include "core/io/find_program.h"
+#include "core/io/temporary_folder.h"
+#include "experiments/kernels/build_folder.h"
+
+namespace triptych::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Headers for declarations that the prelude has.
+constexpr const char* kDeclaredHeaders[] = {"cuda_runtime.h",
+                                            "cuda_runtime_api.h",
+                                            "cuda.h",
+                                            "vector_types.h",
+                                            "device_launch_parameters.h",
+                                            "device_functions.h",
+                                            "vector_functions.h",
+                                            "cuda_profiler_api.h",
+                                            "driver_types.h",
+                                            "device_atomic_functions.h",
+                                            "sm_35_intrinsics.h",
+                                            "math_functions.h",
+                                            "cuda_device_runtime_api.h",
+                                            "builtin_types.h",
+                                            "host_defines.h"};
+
+/// Headers of libraries that are not available.
+constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
+    {"mma.h", "tensor cores (mma.h)"},
+    {"curand_kernel.h", "cuRAND"},
+    {"curand.h", "cuRAND"},
+    {"cublas_v2.h", "cuBLAS"},
+    {"cublas.h", "cuBLAS"},
+    {"cufft.h", "cuFFT"},
+    {"cusparse.h", "cuSPARSE"},
+    {"cusolverDn.h", "cuSOLVER"},
+    {"nvrtc.h", "NVRTC"},
+    {"cub/cub.cuh", "CUB"},
+    {"thrust/device_vector.h", "Thrust"},
+    {"thrust/host_vector.h", "Thrust"},
+    {"thrust/sort.h", "Thrust"},
+    {"thrust/scan.h", "Thrust"},
+    {"thrust/reduce.h", "Thrust"},
+    {"thrust/transform.h", "Thrust"},
+    {"cuda/pipeline", "libcu++ (cuda/pipeline)"},
+    {"cuda/barrier", "libcu++ (cuda/barrier)"},
+    {"cuda/atomic", "libcu++ (cuda/atomic)"}};
+
+/// Options of clang's CUDA front end for this processor: no files of a CUDA installation, and the
+/// launch sequence that hands a kernel's arguments on one by one.
+constexpr std::string_view kFrontEnd =
+    "-x cuda --cuda-host-only -std=gnu++20 -nocudainc -nocudalib -Wno-unknown-cuda-version "
+    "-Wno-deprecated-declarations -Xclang -target-sdk-version=9.0 -Xclang "
+    "-fcuda-allow-variadic-functions -g1 -gdwarf-4 -gcolumn-info -fno-omit-frame-pointer -c";
+
+/// Without optimisation each load and store of the source is one call.
+constexpr std::string_view kInstrumentation =
+    "-w -O0 -Xclang -fcuda-is-device -fvisibility=hidden -fstack-clash-protection "
+    "-fsanitize=thread -fsanitize=alignment,bounds -fsanitize-coverage=trace-pc,no-prune "
+    "-mllvm -tsan-instrument-read-before-write -mllvm -tsan-distinguish-volatile "
+    "-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-handle-cxx-exceptions=0 "
+    "-mllvm -tsan-instrument-atomics=0";
+
+/// A table without kernels: those of a program are found by the host's code.
+constexpr const char* kNoEntries =
+    "\t.section .rodata\n\t.balign 8\n\t.globl triptych_kernels\ntriptych_kernels:\n"
+    "\t.globl triptych_kernel_count\ntriptych_kernel_count:\n\t.quad 0\n";
+
+/// Steps through C++ without its comments and texts.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view text) : rest_(text) {}
+
+  /// The next character of code, with blanks. 0: the end.
+  char next() {
+    while (!rest_.empty()) {
+      if (rest_.starts_with("//")) {
+        skip_to("\n", 0);
+      } else if (rest_.starts_with("/*")) {
+        skip_to("*/", 2);
+      } else if (rest_.starts_with("R\"") && !std::isalnum(static_cast<unsigned char>(last_))) {
+        skip_raw_text();
+      } else if (rest_.front() == '"' ||
+                 (rest_.front() == '\'' && !std::isalnum(static_cast<unsigned char>(last_)))) {
+        skip_text(rest_.front());
+      } else {
+        last_ = rest_.front();
+        rest_.remove_prefix(1);
+        return last_;
+      }
+      last_ = ' ';
+    }
+    return 0;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  void skip_to(std::string_view end, std::size_t behind) {
+    const auto at = rest_.find(end, behind);
+    rest_.remove_prefix(at == rest_.npos ? rest_.size() : at + behind);
+  }
+  void skip_text(char quote) {
+    std::size_t at = 1;
+    while (at < rest_.size() && rest_[at] != quote && rest_[at] != '\n') {
+      at += rest_[at] == '\\' ? 2 : 1;
+    }
+    rest_.remove_prefix(std::min(at + 1, rest_.size()));
+  }
+  void skip_raw_text() {
+    const auto open = rest_.find('(');
+    if (open == rest_.npos) return rest_.remove_prefix(rest_.size());
+    const auto end = ")" + std::string(rest_.substr(2, open - 2)) + "\"";
+    skip_to(end, end.size());
+  }
+
+  std::string_view rest_;
+  char last_ = ' ';
+};
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// A program's build: three libraries from any number of files.
+class ProgramBuild {
+ public:
+  ProgramBuild(const ProgramSource& source, const fs::path& folder, std::string compiler)
+      : source_(source), folder_(folder), compiler_(std::move(compiler)) {
+    for (const char* header : kDeclaredHeaders) folder_.write(fs::path("cuda") / header, "");
+    for (const auto& [header, what] : kMissingLibraries) {
+      folder_.write(
+          fs::path("cuda") / header,
+          fmt::format("#error \"{}: not emulated; the emulator runs kernels, and no libraries\"\n",
+                      what));
+    }
+    folder_.write("empty.fatbin", "");
+  }
+
+  void compile_host(std::size_t file) const {
+    Words command = front_end(file);
+    append(command, "-O1 -fno-delete-null-pointer-checks -Xclang -fcuda-include-gpubinary -Xclang");
+    command.push_back((folder_.path() / "empty.fatbin").string());
+    folder_.run(command, step("host", file), source_.files[file].string());
+  }
+
+  void compile_kernels(std::size_t file) const {
+    Words command = front_end(file);
+    append(command, kInstrumentation);
+    command.emplace_back(source_.contract ? "-ffp-contract=on" : "-ffp-contract=off");
+    command.push_back(fmt::format("-DTRIPTYCH_COMPILES_KERNELS={}", source_.architecture));
+    folder_.run(command, step("kernels", file), source_.files[file].string());
+  }
+
+  void compile_run_time() const {
+    folder_.compile_callbacks();
+    for (const auto& [name, file] : {std::pair{"copies", "backends/cuda/program/copies.cpp"},
+                                     std::pair{"bridge", "backends/cuda/program/bridge.cpp"}}) {
+      Words command = {"g++", "-x", "c++", "-std=c++20"};
+      append(command, kTargetOptions);
+      append(command, "-O1 -w -c");
+      command.push_back("-I" + folder_.path().string());
+      command.push_back((folder_.path() / file).string());
+      folder_.run(command, name, "the run-time part of programs");
+    }
+  }
+
+  void link(const fs::path& folder) const {
+    const auto kernels = objects("kernels");
+    folder_.reserve_shared_memory(kernels, kNoEntries);
+    Words command = {"g++", "-shared", "-Wl,-Bsymbolic"};
+    command.insert(command.end(), kernels.begin(), kernels.end());
+    // The objects' functions stand before those of the C library.
+    for (const char* part : {"callbacks", "copies", "shared"}) {
+      command.push_back(folder_.object(part));
+    }
+    command.emplace_back("-lm");
+    folder_.run(command, "kernel-library", source_.files[0].string(),
+                folder / cuda::program::kKernelLibrary);
+    folder_.run({"g++", "-shared", "-Wl,-z,defs", folder_.object("bridge")}, "bridge-library",
+                "the bridge", folder / cuda::program::kBridgeLibrary);
+    command = {"g++", "-shared", "-Wl,-z,defs"};
+    for (const char* name : {"exit", "abort", "__assert_fail"}) {
+      command.push_back(fmt::format("-Wl,--wrap={}", name));
+    }
+    const auto host = objects("host");
+    command.insert(command.end(), host.begin(), host.end());
+    command.push_back((folder / cuda::program::kBridgeLibrary).string());
+    append(command, "-lpthread -lm");
+    folder_.run(command, "host-library", source_.files[0].string(),
+                folder / cuda::program::kHostLibrary);
+  }
+
+  std::string warnings() const {
+    std::string text;
+    for (std::size_t i = 0; i < source_.files.size(); ++i)
+      text += folder_.words_of(step("host", i));
+    return text;
+  }
+
+ private:
+  static std::string step(const char* part, std::size_t file) {
+    return fmt::format("{}-{}", part, file);
+  }
+  Words objects(const char* part) const {
+    Words list;
+    for (std::size_t i = 0; i < source_.files.size(); ++i) {
+      list.push_back(folder_.object(step(part, i)));
+    }
+    return list;
+  }
+
+  Words front_end(std::size_t file) const {
+    Words command = {compiler_};
+    append(command, kFrontEnd);
+    append(command, kTargetOptions);
+    command.push_back("-I" + folder_.path().string());
+    command.push_back("-I" + (folder_.path() / "cuda").string());
+    command.emplace_back("-include");
+    command.push_back((folder_.path() / "backends/cuda/program/prelude.h").string());
+    command.insert(command.end(), source_.options.begin(), source_.options.end());
+    command.push_back(source_.files[file].string());
+    return command;
+  }
+
+  const ProgramSource& source_;
+  BuildFolder folder_;
+  std::string compiler_;
+};
+
+/// clang++, or the newest of the versions with a number.
+std::optional<std::string> find_clang() {
+  if (find_program("clang++")) return "clang++";
+  for (int version = 25; version >= 14; --version) {
+    auto name = fmt::format("clang++-{}", version);
+    if (find_program(name)) return name;
+  }
+  return std::nullopt;
+}
+
+void check(const ProgramSource& source) {
+  for (const auto& file : source.files) {
+    if (!fs::is_regular_file(file)) {
+      throw IoError(fmt::format("there is no file \"{}\"", file.string()));
+    }
+  }
+  if (!find_program("g++")) {
+    throw DeviceError(
+        "programs are linked by g++, which is not on the PATH; add it: apt-get "
+        "install g++");
+  }
+}
+
+}  // namespace
+
+bool is_whole_program(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  Tokens tokens(text);
+  std::string word;
+  for (char c = tokens.next(); c != 0; c = tokens.next()) {
+    if (c == '<' && tokens.rest().starts_with("<<")) return true;
+    if (is_word(c)) {
+      word += c;
+    } else if (c == '(' && word == "main") {
+      return true;
+    } else if (std::isspace(static_cast<unsigned char>(c)) == 0 || tokens.rest().empty() ||
+               is_word(tokens.rest().front())) {
+      word.clear();
+    }
+  }
+  return false;
+}
+
+std::string compile_program(const ProgramSource& source, const fs::path& folder) {
+  check(source);
+  const auto compiler = find_clang();
+  if (!compiler) {
+    throw DeviceError(
+        "whole programs are compiled by clang, which is not on the PATH; add it: apt-get install "
+        "clang");
+  }
+  const TemporaryFolder temporary("program");
+  const ProgramBuild build(source, temporary.path(), *compiler);
+  const auto start = [](std::function<void()> step) {
+    return std::async(std::launch::async, std::move(step));
+  };
+  auto run_time = start([&] { build.compile_run_time(); });
+  for (std::size_t i = 0; i < source.files.size(); ++i) {
+    auto kernels = start([&, i] { build.compile_kernels(i); });
+    build.compile_host(i);
+    kernels.get();
+  }
+  run_time.get();
+  build.link(folder);
+  return build.warnings();
+}
+
+}  // namespace triptych::kernels

@@ -1,0 +1,113 @@
+"""Whole CUDA programs, unchanged: `triptych kernel run` of the files in programs/."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+import unittest
+
+from support import SOURCE, ProgramTest, main
+
+PROGRAMS = SOURCE / "tests" / "cli" / "programs"
+
+
+@unittest.skipIf(shutil.which("g++") is None or shutil.which("clang++") is None,
+                 "g++ or clang++ is not installed")
+@unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ,
+                 "kernels are not instrumented, and raise signals that a sanitizer takes for ours")
+class Programs(ProgramTest):
+    def program(self, name, *words, sources=()):
+        """The document of a run without findings, and its counters by kernel."""
+        options = [word for source in sources for word in ("--source", str(PROGRAMS / source))]
+        result = self.document("kernel", "run", str(PROGRAMS / name), *words, *options)["results"][0]
+        self.assertEqual((result["findings"], result["stopped"], result["status"]), ([], "", 0))
+        return result, {each["kernel"]: each for each in result["kernels"]}
+
+    def test_vectors_are_added(self):
+        result, kernels = self.program("vector_add.cu", "100")
+        self.assertEqual(result["output"], "100 sums are right\n")
+        # 100 floats: three warps of 32 lanes and one of 4; a has 13 sectors, and b as many.
+        load, store = kernels["vector_add"]["global"]["load"], kernels["vector_add"]["global"]["store"]
+        self.assertEqual((load["requests"], load["lanes"], load["sectors"]), (8, 200, 26))
+        self.assertEqual((store["requests"], store["lanes"], store["sectors"]), (4, 100, 13))
+        launch = result["launches"][0]
+        self.assertEqual((launch["line"], launch["grid"], launch["block"]), (37, [1, 1, 1], [256, 1, 1]))
+
+    def test_a_kernel_is_called_through_a_pointer(self):
+        result, kernels = self.program("transpose.cu")
+        self.assertEqual(result["output"], "naive: 0 wrong, timed\ntiled<0>: 0 wrong, timed\n"
+                                           "tiled<1>: 0 wrong, timed\n")
+        # 64 rows of warps: a column of a 32 x 32 tile without padding is in one bank.
+        self.assertEqual(kernels["naive"]["global"]["store"]["sectors"], 64 * 32)
+        for name, wavefronts in (("tiled<0>", 64 * 32), ("tiled<1>", 64)):
+            self.assertEqual(kernels[name]["shared"]["load"]["wavefronts"], wavefronts)
+            self.assertEqual(kernels[name]["global"]["store"]["sectors"], 64 * 4)
+
+    def test_templates_share_dynamic_memory(self):
+        result, kernels = self.program("reduction.cu")
+        self.assertEqual(result["output"], "int 8386560\ndouble 4193280.0\n")
+        self.assertEqual(sorted(kernels), ["reduce<double, 128u>", "reduce<double, 32u>", "reduce<int, 128u>",
+                                           "reduce<int, 32u>"])
+        self.assertEqual(kernels["reduce<int, 128u>"]["global"]["load"]["sectors"], 4096 * 4 // 32)
+        self.assertEqual(kernels["reduce<double, 128u>"]["global"]["load"]["sectors"], 4096 * 8 // 32)
+
+    def test_atomic_operations_count(self):
+        result, kernels = self.program("histogram.cu")
+        self.assertEqual(result["output"], "0 bins differ, 1 launch\n")
+        histogram = kernels["histogram"]
+        # 1,024 uchar4: 32 warps of 32 lanes load, and each adds four times.
+        self.assertEqual(histogram["global"]["load"]["requests"], 32)
+        self.assertEqual(histogram["global"]["load"]["useful_bytes"], 4096)
+        self.assertEqual(histogram["shared"]["atomic"]["requests"], 128)
+        self.assertEqual(histogram["shared"]["atomic"]["lanes"], 4096)
+
+    def test_constant_and_pitched_memory(self):
+        result, kernels = self.program("stencil.cu")
+        self.assertEqual(result["output"], "largest error 0\n")
+        rows = kernels["(anonymous namespace)::rows"]["global"]
+        self.assertEqual((rows["load"]["lanes"], rows["store"]["lanes"]), (5 * 240, 240))
+
+    def test_streams_events_and_pinned_memory(self):
+        result, kernels = self.program("streams.cu")
+        self.assertEqual(result["output"], "0 wrong, 3 calls, mapped 9, ready\n")
+        self.assertEqual(kernels["square"]["launches"], 4)
+        self.assertEqual(kernels["square"]["global"]["load"]["lanes"], 4 * 2 * 256)
+
+    def test_managed_memory_holds_objects(self):
+        result, kernels = self.program("managed.cu")
+        self.assertEqual(result["output"], "sum 30, values -5 -4 -3 -2 -1\n")
+        self.assertEqual(kernels["walk"]["global"]["store"]["requests"], 6)
+
+    def test_a_device_is_asked_for(self):
+        result, _ = self.program("device_query.cu", "--gpu", "a100")
+        self.assertEqual(result["output"], "1 device: NVIDIA A100-SXM4-40GB, compute capability 8.0, 108 "
+                                           "multiprocessors, 1024 threads\nblock of 1024, with 64 KiB 2 blocks\n"
+                                           "last 5, cudaSuccess\n")
+        self.assertEqual(result["gpu"], "NVIDIA A100-SXM4-40GB")
+
+    def test_parameters_of_every_kind_arrive(self):
+        result, kernels = self.program("parameters.cu")
+        self.assertEqual(result["output"], "65 1.5 1 3 66 2.5 -7 1 0 250 42 1 -300 1.09951e+12 5 9 255 0.25 "
+                                           "-0.125 6 1 \n0 wrong\n")
+        self.assertEqual(kernels["many"]["global"]["store"]["lanes"], 21)
+        lambdas = [name for name in kernels if name.startswith("for_each<")]
+        self.assertEqual(kernels[lambdas[0]]["global"]["store"]["lanes"], 60)
+
+    def test_a_benchmark_with_a_loop_on_the_host(self):
+        result, kernels = self.program("bfs.cu")
+        self.assertEqual(result["output"], "Kernel executed 7 times, 0 wrong\n")
+        self.assertEqual((kernels["Kernel"]["launches"], kernels["Kernel2"]["launches"]), (7, 7))
+        self.assertEqual(kernels["Kernel2"]["global"]["atomic"]["lanes"], 99)
+
+    def test_two_files_share_kernels_and_functions(self):
+        result, kernels = self.program("two_files.cu", sources=["two_files_device.cu"])
+        self.assertEqual(result["output"], "first 100\n100 162\n")
+        self.assertEqual(sorted(kernels), ["start", "start(int*, int, int)"])
+
+    def test_a_report_follows_the_programs_output(self):
+        text = self.succeed("kernel", "run", str(PROGRAMS / "vector_add.cu"), "64").stdout
+        self.assertTrue(text.startswith("64 sums are right\n"), text)
+        for word in ("1 launches of 1 kernels", "vector_add.cu:19", "nothing wrong was found"):
+            self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+// Whole CUDA programs: mistakes of their host's code, calls without types, memory, devices.
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/program/program.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <fstream>
+
+#include "backends/cuda/plain/array_content.h"
+#include "backends/cuda/plain/code_places.h"
+#include "backends/cuda/program/bridge.h"
+#include "backends/cuda/program/calls.h"
+#include "backends/cuda/program/gpus.h"
+#include "backends/cuda/program/heap.h"
+#include "backends/cuda/program/kernel_call.h"
+#include "core/base/error.h"
+#include "core/io/find_program.h"
+#include "core/io/temporary_folder.h"
+#include "experiments/kernels/program_source.h"
+
+namespace triptych::cuda::program {
+namespace {
+
+std::string source_file() {
+  return std::string(TRIPTYCH_SOURCE_DIR) + "/tests/unit/cuda/programs/mistakes.cu";
+}
+
+const std::filesystem::path& libraries() {
+  static const TemporaryFolder folder("programs");
+  static const bool compiled = [] {
+    kernels::ProgramSource source;
+    source.files = {source_file()};
+    kernels::compile_program(source, folder.path());
+    return true;
+  }();
+  EXPECT_TRUE(compiled);
+  return folder.path();
+}
+
+/// Lines about a run: "STATUS REASON", then "LINE: MESSAGE" for each finding.
+std::string describe(const ProgramReport& report) {
+  std::string text = std::to_string(report.status) + " " + report.reason + "\n";
+  for (const auto& each : report.findings) {
+    text += std::to_string(each.line) + ": " + each.call + ": " + each.message + "\n";
+  }
+  if (report.fault) {
+    text += std::to_string(report.fault->place().line) + ": " + report.fault->reason() + "\n";
+  }
+  return text;
+}
+
+/// There is one program in a process: each runs in a child of its own.
+std::string run_with(const std::string& word) {
+  const auto folder = libraries();
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  std::fflush(stdout);
+  const auto child = fork();
+  if (child == 0) {
+    std::string text;
+    try {
+      text = describe(run(folder, {"mistakes", word}, {.gpu = &gpus().front()}));
+    } catch (const std::exception& error) {
+      text = error.what();
+    }
+    const auto written = write(ends[1], text.data(), text.size());
+    _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> part{};
+  for (auto got = read(ends[0], part.data(), part.size()); got > 0;
+       got = read(ends[0], part.data(), part.size())) {
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << word;
+  return text;
+}
+
+/// "12: " for the line with this comment.
+std::string line_of(const std::string& comment) {
+  std::ifstream stream(source_file());
+  unsigned number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (line.ends_with("// " + comment)) return std::to_string(number) + ": ";
+  }
+  ADD_FAILURE() << "no line says " << comment;
+  return {};
+}
+
+bool has_compilers() { return find_program("clang++") && find_program("g++"); }
+
+struct Mistake {
+  const char *word, *comment, *call, *message;
+};
+
+class Mistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, is_found_with_its_line) {
+  if (!has_compilers()) GTEST_SKIP() << "there is no clang++ or no g++";
+  const auto& [word, comment, call, message] = GetParam();
+  const auto text = run_with(word);
+  const auto begin = "\n" + line_of(comment) + call;
+  EXPECT_NE(text.find(begin), text.npos) << text << begin;
+  EXPECT_NE(text.find(message), text.npos) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Program, Mistakes,
+    testing::Values(
+        Mistake{"missing copy", "access", "", "which nothing has written"},
+        Mistake{"large copy", "large copy", "cudaMemcpy",
+                "512 bytes are copied, and the destination"},
+        Mistake{"wrong direction", "wrong direction", "cudaMemcpy",
+                "the destination is memory of the GPU, and it is of the host"},
+        Mistake{"null copy", "null copy", "cudaMemcpy", "the destination is a null pointer"},
+        Mistake{"large set", "large set", "cudaMemset", "the destination has 128 of the 256-byte"},
+        Mistake{"set of host", "set of host", "cudaMemset", "no memory of the GPU"},
+        Mistake{"freed twice", "freed twice", "cudaFree", "was freed before"},
+        Mistake{"freed inside", "freed inside", "cudaFree", "4 bytes behind the beginning"},
+        Mistake{"freed from host", "freed from host", "cudaFree", "gave this pointer"},
+        Mistake{"freed as pinned", "freed as pinned", "cudaFreeHost", "is freed with cudaFree"},
+        Mistake{"freed and copied", "freed and copied", "cudaMemcpy", "which was freed at"},
+        Mistake{"freed and used", "access", "", "which was freed at"},
+        Mistake{"host pointer", "access", "", "memory of the host"},
+        Mistake{"wrong count", "access", "", "element 64 of the 256-byte array"},
+        Mistake{"large block", "large block", "launch", "at most 1024 are allowed"},
+        Mistake{"empty grid", "empty grid", "launch", "no size may be 0"},
+        Mistake{"large shared", "large shared", "launch", "49152 are allowed"},
+        Mistake{"wrong symbol", "wrong symbol", "cudaMemcpyToSymbol", "no variable of __device__"},
+        Mistake{"large symbol", "large symbol", "cudaMemcpyToSymbol", "and table has 16"},
+        Mistake{"read on host", "read on host", "", "memory of the GPU; copy it with cudaMemcpy"},
+        Mistake{"copied on host", "copied on host", "",
+                "memory of the GPU; copy it with cudaMemcpy"},
+        Mistake{"not synchronised", "not synchronised", "", "call cudaDeviceSynchronize first"},
+        Mistake{"copy not awaited", "copy not awaited", "", "call cudaDeviceSynchronize first"},
+        Mistake{"nothing written", "nothing written", "cudaMemcpy", "nothing has written any"},
+        Mistake{"destroyed stream", "destroyed stream", "cudaStreamSynchronize", "was destroyed"},
+        Mistake{"event not recorded", "event not recorded", "cudaEventElapsedTime", "not recorded"},
+        Mistake{"wrong device", "wrong device", "cudaSetDevice", "there is no device 3"},
+        Mistake{"too much memory", "too much memory", "cudaMalloc", "in use"},
+        Mistake{"null pointer", "null pointer", "", "uses a null pointer"}),
+    [](const auto& row) {
+      std::string name = row.param.word;
+      for (auto& c : name) c = c == ' ' ? '_' : c;
+      return name;
+    });
+
+TEST(Program, ends_in_every_way) {
+  if (!has_compilers()) GTEST_SKIP() << "there is no clang++ or no g++";
+  EXPECT_EQ(run_with("nothing"), "0 \n");
+  EXPECT_EQ(run_with("exit"), "3 \n");
+  EXPECT_NE(run_with("abort").find("134 the program calls abort"), std::string::npos);
+  EXPECT_NE(run_with("assert").find("134 the assertion which.empty()"), std::string::npos);
+  EXPECT_NE(run_with("exception").find("nothing catches: out of words"), std::string::npos);
+}
+
+TEST(Program, is_told_from_a_file_of_kernels) {
+  const TemporaryFolder folder("sources");
+  const auto file = folder.path() / "my.cu";
+  const auto is_whole = [&](const char* text) {
+    std::ofstream(file) << text;
+    return kernels::is_whole_program(file);
+  };
+  EXPECT_TRUE(is_whole("int main() {}"));
+  EXPECT_TRUE(is_whole("int main\n  (int argc) {}"));
+  EXPECT_TRUE(is_whole("void f() { k<<<1, 2>>>(); }"));
+  EXPECT_FALSE(is_whole("__global__ void k(int* x) { x[0] = 1 << 2; }"));
+  EXPECT_FALSE(is_whole("// int main() { k<<<1, 1>>>(); }\n/* main( */ void domain(int x);"));
+  EXPECT_FALSE(is_whole("const char* t = \"main(<<<\"; char c = '\\''; auto r = R\"x(<<<)x\";"));
+  EXPECT_TRUE(is_whole("int n = 1'000; int main() {}"));
+}
+
+TEST(KernelCall, learns_places_and_calls_with_values) {
+  struct Large {
+    std::array<int, 7> values;
+  };
+  static std::array<double, 5> got;
+  // A stub as clang writes it: it hands on its parameters, one by one.
+  using Function = void (*)(char, double, Large, float, bool);
+  const Function stub = [](char a, double b, Large c, float d, bool e) {
+    probe_argument(&a, sizeof(a), 0);
+    probe_argument(&b, sizeof(b), 8);
+    probe_argument(&c, sizeof(c), 16);
+    probe_argument(&d, sizeof(d), 44);
+    probe_argument(&e, sizeof(e), 48);
+  };
+  const Function kernel = [](char a, double b, Large c, float d, bool e) {
+    got = {double(a), b, double(c.values[6]), d, double(e)};
+    c.values.fill(0);
+  };
+  const auto places = probe_parameters(reinterpret_cast<const void*>(stub));
+  ASSERT_EQ(places.size(), 5U);
+  EXPECT_FALSE(is_probing());
+  const char a = 'x';
+  const double b = 2.5;
+  const Large c = {{1, 2, 3, 4, 5, 6, 7}};
+  const float d = -1;
+  const bool e = true;
+  const void* values[] = {&a, &b, &c, &d, &e};
+  const KernelCall call(reinterpret_cast<const void*>(kernel), places, values);
+  for (int i = 0; i < 2; ++i) {  // a call gets copies of its own
+    got = {};
+    call.run();
+    EXPECT_EQ(got, (std::array<double, 5>{'x', 2.5, 7, -1, 1}));
+  }
+}
+
+TEST(Heap, keeps_freed_memory_and_what_was_written) {
+  Heap heap;
+  auto& array = heap.allocate(MemoryKind::Device, 100, 4, "a");
+  auto* data = array.data();
+  EXPECT_EQ(heap.find(data + 99), &array);
+  EXPECT_EQ(heap.find(data + 100), nullptr);
+  EXPECT_FALSE(array.content.any_written(0, 100));
+  array.content.write(8, 4);
+  EXPECT_TRUE(array.content.any_written(0, 100));
+  EXPECT_EQ(array.content.undefined_in(8, 8), 12U);
+  EXPECT_EQ(array.content.undefined_in(8, 4), std::nullopt);
+  EXPECT_EQ(heap.used_bytes(), 100U);
+  heap.free(array, "my.cu:3");
+  EXPECT_EQ(heap.used_bytes(), 0U);
+  ASSERT_NE(heap.find(data), nullptr);
+  EXPECT_EQ(heap.find(data)->freed, "my.cu:3");
+  EXPECT_TRUE(heap.arrays().empty());
+}
+
+TEST(Gpus, have_the_figures_of_their_capability) {
+  for (const auto& gpu : gpus()) {
+    const auto p = properties_of(gpu);
+    EXPECT_EQ(std::string(p.name), gpu.name);
+    EXPECT_EQ(p.maxThreadsPerMultiProcessor, 32 * multiprocessor_of(gpu).max_warps);
+    EXPECT_GT(p.sharedMemPerBlockOptin, p.sharedMemPerBlock);
+    EXPECT_EQ(p.totalGlobalMem % (std::size_t{1} << 30), 0U);
+  }
+  EXPECT_EQ(properties_of(gpus().front()).major, 9);
+}
+
+TEST(Runtime, has_every_function) {
+  const auto& table = runtime_table();
+  EXPECT_EQ(table.cudaMemcpy, &calls::cudaMemcpy);
+  std::array<void*, sizeof(Runtime) / sizeof(void*)> entries{};
+  std::memcpy(entries.data(), &table, sizeof(table));
+  for (const auto* entry : entries) EXPECT_NE(entry, nullptr);
+}
+
+}  // namespace
+}  // namespace triptych::cuda::program

@@ -1,0 +1,102 @@
+// A program whose word chooses a mistake of the host's code. Each has a comment with its name.
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+constexpr int kCount = 64;
+constexpr size_t kBytes = kCount * sizeof(int);
+
+__constant__ int table[4];
+int plain_table[4];
+
+__global__ void add(int* data, int n, int value) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) data[i] += value;  // access
+}
+
+int main(int, char** words) {
+  const std::string which = words[1];
+  int host[2 * kCount] = {}, *device = nullptr, *managed = nullptr, *pinned = nullptr;
+  cudaMalloc(&device, kBytes);  // allocation
+  cudaMallocManaged(&managed, kBytes);
+  cudaMallocHost(&pinned, kBytes);
+  if (which != "missing copy") cudaMemcpy(device, host, kBytes, cudaMemcpyHostToDevice);
+  if (which == "nothing") add<<<1, kCount>>>(device, kCount, 1);
+  if (which == "missing copy") add<<<1, kCount>>>(device, kCount, 1);
+  if (which == "large copy")
+    cudaMemcpy(device, host, 2 * kBytes, cudaMemcpyHostToDevice);  // large copy
+  if (which == "wrong direction")
+    cudaMemcpy(host, device, kBytes, cudaMemcpyHostToDevice);  // wrong direction
+  if (which == "null copy")
+    cudaMemcpy(nullptr, device, kBytes, cudaMemcpyDeviceToHost);  // null copy
+  if (which == "large set") cudaMemset(device + 32, 0, kBytes);   // large set
+  if (which == "set of host") cudaMemset(host, 0, kBytes);        // set of host
+  if (which == "freed twice") {
+    cudaFree(device);
+    cudaFree(device);  // freed twice
+  }
+  if (which == "freed inside") cudaFree(device + 1);     // freed inside
+  if (which == "freed from host") cudaFree(host);        // freed from host
+  if (which == "freed as pinned") cudaFreeHost(device);  // freed as pinned
+  if (which == "freed and copied") {
+    cudaFree(device);
+    cudaMemcpy(host, device, kBytes, cudaMemcpyDeviceToHost);  // freed and copied
+  }
+  if (which == "freed and used") {
+    cudaFree(device);
+    add<<<1, kCount>>>(device, kCount, 1);
+  }
+  if (which == "host pointer") add<<<1, kCount>>>(host, kCount, 1);
+  if (which == "wrong count") add<<<2, kCount>>>(device, 2 * kCount, 1);
+  if (which == "large block") add<<<1, 2048>>>(device, kCount, 1);             // large block
+  if (which == "empty grid") add<<<0, 32>>>(device, kCount, 1);                // empty grid
+  if (which == "large shared") add<<<1, 32, 100 * 1024>>>(device, kCount, 1);  // large shared
+  if (which == "wrong symbol") cudaMemcpyToSymbol(plain_table, host, 16);      // wrong symbol
+  if (which == "large symbol") cudaMemcpyToSymbol(table, host, 32);            // large symbol
+  if (which == "read on host") printf("%d\n", device[3]);                      // read on host
+  if (which == "copied on host") memcpy(host, device, kBytes);                 // copied on host
+  if (which == "not synchronised") {
+    memset(managed, 0, kBytes);
+    add<<<1, kCount>>>(managed, kCount, 1);
+    printf("%d\n", managed[0]);  // not synchronised
+  }
+  if (which == "copy not awaited") {
+    cudaMemcpyAsync(pinned, device, kBytes, cudaMemcpyDeviceToHost);
+    printf("%d\n", pinned[0]);  // copy not awaited
+  }
+  if (which == "nothing written") {
+    int* other;
+    cudaMalloc(&other, kBytes);
+    cudaMemcpy(host, other, kBytes, cudaMemcpyDeviceToHost);  // nothing written
+  }
+  if (which == "destroyed stream") {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cudaStreamDestroy(stream);
+    cudaStreamSynchronize(stream);  // destroyed stream
+  }
+  if (which == "event not recorded") {
+    cudaEvent_t a, b;
+    float time;
+    cudaEventCreate(&a);
+    cudaEventCreate(&b);
+    cudaEventElapsedTime(&time, a, b);  // event not recorded
+  }
+  if (which == "wrong device") cudaSetDevice(3);                         // wrong device
+  if (which == "too much memory") cudaMalloc(&device, size_t{1} << 45);  // too much memory
+  if (which == "null pointer") {
+    int* null = nullptr;
+    *null = 1;  // null pointer
+  }
+  if (which == "exit") exit(3);
+  if (which == "abort") abort();
+  if (which == "assert") assert(which.empty());
+  if (which == "exception") throw std::runtime_error("out of words");
+  return 0;
+}
