@@ -21,9 +21,7 @@ constexpr auto kSynonyms = std::to_array<std::pair<std::string_view, std::string
     {"batchsize", "batch"},
     {"batch-size", "batch"},
     {"bs", "batch"},
-    {"checkpoint", "weights"},
     {"checkpoint", "resume"},
-    {"ckpt", "weights"},
     {"ckpt", "resume"},
     {"clobber", "overwrite"},
     {"continue", "resume"},
@@ -59,10 +57,10 @@ constexpr auto kSynonyms = std::to_array<std::pair<std::string_view, std::string
     {"optim", "optimizer"},
     {"optimiser", "optimizer"},
     {"output", "out"},
-    {"output", "output-dir"},
     {"output-file", "out"},
     {"output-dir", "out"},
     {"outdir", "out"},
+    {"parallel", "strategy"},
     {"precision", "contract"},
     {"pretrained", "init"},
     {"processes", "ranks"},
@@ -70,7 +68,6 @@ constexpr auto kSynonyms = std::to_array<std::pair<std::string_view, std::string
     {"save-every", "checkpoint-every"},
     {"scheduler", "schedule"},
     {"silent", "quiet"},
-    {"strategy", "parallel"},
     {"train-images", "images"},
     {"val-fraction", "validation"},
     {"val-split", "validation"},
@@ -160,8 +157,8 @@ std::size_t most_edits(std::size_t length) {
   return length < 2 ? 0 : length < 5 ? 1 : length < 9 ? 2 : 3;
 }
 
-/// Edits first. Of equals the one with the same letters, then the one of the same length.
-using Cost = std::tuple<std::size_t, bool, std::size_t>;
+/// Fewer edits first. Then the same letters, the same first letter, and the same length.
+using Cost = std::tuple<std::size_t, bool, bool, std::size_t>;
 
 std::optional<Cost> cost_of(const std::string& word, const std::string& name) {
   auto letters = word, others = name;
@@ -171,7 +168,7 @@ std::optional<Cost> cost_of(const std::string& word, const std::string& name) {
   const bool begins = word.size() > 2 && name.starts_with(word);
   const auto edits = begins ? std::min<std::size_t>(1, longer) : distance(word, name);
   if (edits > most_edits(word.size())) return std::nullopt;
-  return Cost(edits, letters != others, longer);
+  return Cost(edits, letters != others, !name.starts_with(word.front()), longer);
 }
 
 std::string synonym(std::string_view word, const std::vector<std::string>& names) {
@@ -186,6 +183,7 @@ std::string synonym(std::string_view word, const std::vector<std::string>& names
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
+  if (std::ranges::count(names, word) > 0) return std::string(word);
   const auto asked = plain(word);
   const auto same = std::ranges::find(names, asked, plain);
   if (same != names.end()) return *same;

@@ -50,7 +50,8 @@ class Verifier {
       throw_invalid("verify", fmt::format("value \"{}\" has number {}, its place in the list is {}",
                                           value.name, value.id.value, index));
     }
-    if (value.name.empty() || !value_names_.insert(value.name).second) {
+    if (value.name.empty()) throw_invalid("verify", fmt::format("value {} has no name", index));
+    if (!value_names_.insert(value.name).second) {
       throw_invalid("verify", fmt::format("two values are named \"{}\"", value.name));
     }
     version_[index] = value.id;
@@ -76,7 +77,8 @@ class Verifier {
     if (!node.id.valid() || node.id.index() != index) {
       fail(node, "has number {}, its place in the order is {}", node.id.value, index);
     }
-    if (node.name.empty() || !node_names_.insert(node.name).second) {
+    if (node.name.empty()) throw_invalid("verify", fmt::format("node {} has no name", index));
+    if (!node_names_.insert(node.name).second) {
       fail(node, "another node has the same name");
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

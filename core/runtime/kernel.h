@@ -81,7 +81,7 @@ struct KernelQuery {
   bool dense() const;  ///< all operands are dense
 };
 
-/// Yes, or no with the reason.
+/// Yes, or no with the reason. A yes may have a note on the choice, for `explain`.
 struct Verdict {
   bool accepted = true;
   std::string reason;

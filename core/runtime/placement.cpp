@@ -90,6 +90,8 @@ class Placer {
         }
         if (verdict.accepted) {
           accepting.push_back(&entry);
+          // A kernel that accepts may name the unit of the device that it runs on.
+          if (accepting.size() == 1) placement.choice = std::move(verdict.reason);
           if (d > 0 || options_.chooser == nullptr) break;
         } else {
           placement.refusals.push_back({entry.name, std::move(verdict.reason), d});

@@ -1,4 +1,4 @@
-// Exceptions of the systolic room, which knows nothing of core, as those of the program.
+// Exceptions of the systolic project, which does not use core, as exceptions of the program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace triptych::app {
 
-/// Calls it. Wrong files and options leave as InvalidArgument and IoError, hardware that is wrong
-/// as NumericError, what is not there as DeviceError.
+/// Calls it. Wrong files and options become InvalidArgument and IoError, wrong hardware
+/// NumericError, and missing hardware DeviceError.
 void with_array_errors(const std::function<void()>& call);
 
 }  // namespace triptych::app

@@ -162,7 +162,7 @@ std::vector<LadderColumn> optional_columns(const std::vector<BenchRow>& rows) {
   return columns;
 }
 
-/// The kernels of a problem beside each other, each against the best and against the machine.
+/// The kernels of one problem in one table, each with its ratio to the fastest and to the backend.
 void print_ladder(const std::vector<BenchRow>& rows) {
   const auto optional = optional_columns(rows);
   std::vector<std::string> header = {"name", "kernel", "batch",   "threads",  "median",

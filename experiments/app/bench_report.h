@@ -25,7 +25,7 @@ struct ModelledTime {
 /// One problem on one machine: timed, or on a machine that counts, counted.
 struct BenchRow {
   std::string name;
-  std::string kernel;  ///< of the only node, or what was asked for; else empty
+  std::string kernel;  ///< the only node, or the requested node, otherwise empty
   std::int64_t batch = 1;
   std::int64_t threads = 0;
   measure::Statistics time;  ///< no samples: it was counted

@@ -10,7 +10,7 @@
 namespace triptych::app {
 namespace {
 
-/// Every command has --help and --json; they stand beside the others that all have.
+/// Every command has --help and --json. They follow the other common options.
 bool is_common(const std::string& name) { return name == "--help" || name == "--json"; }
 
 KnownOption describe(CLI::App* app, const CLI::Option& option) {

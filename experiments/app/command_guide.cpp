@@ -35,7 +35,7 @@ const std::vector<CommandGuide> kGuides = {
      kTrain,
      {"triptych train --data mine --model unet-m --epochs 30 --out runs/mine",
       "triptych train --resume runs/mine --epochs 60",
-      "triptych train --data synthetic --backend cpu,cuda-emulated,systolic --steps 20"}},
+      "triptych train --data synthetic --backends cpu,cuda-emulated,systolic --steps 20"}},
     {"run",
      kTrain,
      {"triptych run runs/mine --input new/images --out masks",

@@ -9,7 +9,7 @@ namespace triptych::app {
 
 struct CommandGuide {
   std::string_view path;     ///< "bench conv"
-  std::string_view heading;  ///< in the help of the program; empty below another command
+  std::string_view heading;  ///< heading in the program's help. Empty for a subcommand
   std::vector<std::string_view> examples;
 };
 

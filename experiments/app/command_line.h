@@ -31,7 +31,7 @@ inline constexpr const char* kCommonHeading = "Common options";
 /// Condition on the text of an option.
 struct Validator {
   std::string range;  ///< in the help: "1 to 8"
-  /// Says what is wrong with a text; empty: nothing.
+  /// Returns the error in a text. Empty: none.
   std::function<std::string(const std::string&)> problem;
   bool of_numbers = false;              ///< of a text that is a list of numbers
   std::vector<std::string> words = {};  ///< all texts that it accepts, if they are few
@@ -55,20 +55,20 @@ class Option {
   /// A number without a unit is in this one. Others are accepted: "2GiB", "1us".
   Option in(training::Unit unit);
   /// The command writes there, and has a flag
-  /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: when
-  /// none of these options was given or has a default. Files that any other option names are read,
-  /// and so stay (keep_input).
+  /// Adds --overwrite, which calls allow_overwriting(). It is refused if the command writes
+  /// nothing: if none of these options was given or has a default. Files that any other option
+  /// names are read, and so stay (keep_input).
   Option output_file();
   Option output_folder();
   /// Without the option the command has this value, which the help shows.
   Option default_text(const std::string& text);
-  /// So many values with commas between them, and once only.
+  /// Exactly this number of values, separated by commas. At most once.
   Option list_of(int count);
   /// One value each time, and as often as one likes.
   Option repeated();
-  /// Means something with another option of the command alone, and is refused without it: with
-  /// one of these values of it, given or by default ("pipeline*": or one that begins so; of a
-  /// list with commas one part suffices); without values with it given.
+  /// Allowed only together with another option, otherwise refused. `values`: values of that option
+  /// that allow it, given or by default. "pipeline*" is a prefix, and one entry of a list with
+  /// commas is enough. Without `values` the option must be given.
   Option only_with(const std::string& option, std::vector<std::string> values = {});
   /// The same with any of these given.
   Option only_with_any(std::vector<std::string> options);
@@ -88,20 +88,20 @@ class Option {
 
 /// An option or a positional argument of a command.
 struct KnownOption {
-  std::string name;        ///< with its dashes; of a positional argument "RUN"
-  std::string short_name;  ///< "-v"; empty: none
+  std::string name;        ///< with its dashes, or "RUN" for a positional argument
+  std::string short_name;  ///< "-v", or empty
   std::string heading;     ///< of its group in the help
   std::string help;
-  std::string value;               ///< name of its value, "DIR" (value_names.h); empty for a flag
-  std::vector<std::string> words;  ///< all values; empty: too many to list
+  std::string value;               ///< metavariable such as "DIR" (value_names.h). Empty for a flag
+  std::vector<std::string> words;  ///< all values. Empty: too many to list
   std::string range;               ///< of its numbers, "1 to 8"
   std::string default_text;        ///< empty: none
   bool takes_value = true;
   bool of_numbers = false;  ///< its value is a number, or a list of them
   bool required = false;
   bool repeated = false;
-  bool output = false;  ///< names what the command writes
-  /// Says how the program speaks, and what it may replace: of no run and no result.
+  bool output = false;  ///< its value is an output path
+  /// Controls the program's messages or overwriting. It is not part of a run or a result.
   bool of_program = false;
 };
 
@@ -115,7 +115,7 @@ struct GivenOption {
 /// command line is read. A callback runs when its command was chosen.
 class Command {
  public:
-  Command() = default;  ///< of no command; to be assigned
+  Command() = default;  ///< belongs to no command until it is assigned
 
   Command add_subcommand(const std::string& name, const std::string& help);
   /// For text, which must not be empty, whole numbers, float, double, an optional std::int64_t or
@@ -145,7 +145,7 @@ class Command {
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// A flag that makes the value false.
   Option add_flag_off(const std::string& name, bool& value, const std::string& help);
-  /// One that is accepted, and of which given() and count() alone know.
+  /// An option that is accepted and has no variable. Use given() and count().
   void add_flag(const std::string& name);
   /// One that was added before.
   Option option(const std::string& name) const;
@@ -154,20 +154,20 @@ class Command {
   void callback(std::function<void()> run);
   /// Option::not_with for each of `refused` that the command has.
   void refuse_with(const std::string& option, const std::vector<std::string>& refused);
-  /// With `option`, what options apply with is known only when their defaults are: the command
-  /// calls require_fitting.
+  /// With `option`, defaults decide which options apply. The command calls require_fitting when it
+  /// knows them.
   void fits_later_with(const std::string& option);
-  /// Throws InvalidArgument when an option that was given does not apply. Those that were not given
-  /// have the values of `defaults`, by name, or their own. One with a value there that is not empty
-  /// counts as given.
+  /// Throws InvalidArgument if a given option does not apply. Those that were not given have the
+  /// values of `defaults`, by name, or their own. One with a value there that is not empty counts
+  /// as given.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
-  /// Throws InvalidArgument when one of these was given: they do not apply to `subject`.
+  /// Throws InvalidArgument if one of these was given, since they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;
   /// Adds to all commands below the options of the program itself: --quiet, --verbose and --color
   /// (core/base/console.h), and --max-memory (core/base/memory_budget.h). Those that have them keep
   /// them.
   void add_program_options();
-  /// Exactly one of its subcommands must be named.
+  /// Exactly one of its subcommands is required.
   void require_subcommand();
   /// Positional arguments come last. From the first argument that it does not know on, all is left
   /// to remaining().
@@ -175,11 +175,11 @@ class Command {
   /// All arguments are accepted, and left to remaining().
   void take_all();
 
-  /// True when it was named.
+  /// True if the command line selects this command.
   bool parsed() const;
-  /// How often an option, which the command has, was given.
+  /// Number of times that an option was given. The command must have it.
   std::size_t count(const std::string& option) const;
-  /// In the order in which they were added.
+  /// In the order of addition.
   std::vector<GivenOption> given() const;
   std::vector<std::string> remaining() const;
   std::string name() const;
@@ -191,7 +191,7 @@ class Command {
   std::vector<KnownOption> positionals() const;
   std::vector<Command> subcommands() const;
   bool needs_subcommand() const;
-  /// The deepest command below this one that was named, or this one.
+  /// The deepest selected command below this one, or this one.
   Command chosen() const;
 
  protected:
@@ -208,9 +208,9 @@ class CommandLine : public Command {
 
   /// --version prints this.
   void set_version(const std::string& text);
-  /// Reads a program's arguments and runs the callbacks of the commands that they name; prints the
-  /// help or the version instead when they ask for it, or are none. False when they are wrong:
-  /// message() and problem() say why.
+  /// Parses the arguments and runs the callbacks of the selected commands. Prints the help or the
+  /// version on request, and the help without arguments. False when they are wrong: message() and
+  /// problem() say why.
   bool run(int argc, char** argv);
   /// The problem with the command before it, and a reference to its help.
   std::string message() const;

@@ -22,7 +22,7 @@ struct Column {
 /// The members of `object` that the columns show.
 std::vector<page::Cell> cells_of(const page::JsonView& object, std::span<const Column> columns);
 
-/// An empty table whose columns are `first`, then `columns`.
+/// An empty table with the columns `first` and `columns`.
 page::Table table_of(std::string id, std::string caption, std::vector<std::string> first,
                      std::span<const Column> columns);
 
@@ -39,7 +39,7 @@ struct ScoredImages {
 void write_scores(page::Page& page, const page::JsonView& evaluation, const ScoredImages& of);
 
 /// Pictures with the Dice of their images, the lowest first. `pictures` are PNG files in base64 by
-/// the name of the image; those without a score in `evaluation` are left out.
+/// the name of the image. Pictures without a score in `evaluation` are left out.
 void write_pictures(page::Page& page, const page::JsonView& evaluation, const ScoredImages& of,
                     const std::map<std::string, std::string>& pictures);
 

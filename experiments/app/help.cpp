@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kUsualColumns = 80, kMostColumns = 100;
 constexpr std::size_t kTextColumn = 28;  // where descriptions begin
 
-/// A line of the help: a name, and its description in the column beside it.
+/// A line of the help: a name, and its description in the second column.
 struct Entry {
   std::string name;
   std::string text;
@@ -44,7 +44,7 @@ std::string section(std::string_view heading, const std::vector<Entry>& entries)
   return text;
 }
 
-/// "[1 to 8; default 4]"; empty without any.
+/// "[1 to 8; default 4]", or empty.
 std::string facts_of(const KnownOption& option) {
   std::vector<std::string> facts;
   if (option.required) facts.emplace_back("required");

@@ -75,7 +75,7 @@ double useful_share(const AccessCounters& at) {
   return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
 }
 
-/// Rows whose occupancy the table shows.
+/// Rows of the occupancy table.
 constexpr const char* kCapability = "9.0";
 
 std::string_view to_string(OccupancyLimit limit) {

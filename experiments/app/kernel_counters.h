@@ -17,7 +17,7 @@ struct CountedRun {
   KernelCounterTable kernels;
 };
 
-/// One entry per kernel; `by_line`: also its lines of source.
+/// One entry per kernel. `by_line` adds its source lines.
 page::Json to_json(const KernelCounterTable& kernels, bool by_line);
 
 /// A block's or a thread's index as [x, y, z].
@@ -25,17 +25,17 @@ page::Json index_json(const FaultPlace::Index& index);
 
 /// A line per problem and kernel.
 void print_counters(const std::vector<CountedRun>& runs);
-/// A line per problem: what all its kernels together move between global memory and the chip, in
-/// whole sectors.
+/// A line per problem: the traffic of all its kernels between global memory and the chip, in whole
+/// sectors.
 void print_traffic(const std::vector<CountedRun>& runs);
-/// A table per problem and kernel with a row for each line of the kernel's source that touches
-/// memory, and the text of that line where the source is at hand.
+/// A table per problem and kernel. It has a row for each source line that accesses memory, with its
+/// text if the source is available.
 void print_lines(const std::vector<CountedRun>& runs);
 /// A table per problem and kernel with a row for each line at which warps may part, and where some
 /// did. Nothing for kernels that are not watched so.
 void print_passes(const std::vector<CountedRun>& runs);
 
-/// A line of a kernel's source, without the blanks before it. Empty where it is not at hand.
+/// A line of a kernel's source, without the blanks before it. Empty if the source is not available.
 std::string line_of_source(const std::string& file, unsigned line);
 
 }  // namespace triptych::app

@@ -12,7 +12,7 @@
 #include <iostream>
 
 #include "backends/cuda/program/program.h"
-#include "core/base/speech.h"
+#include "core/base/console.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"

@@ -142,7 +142,7 @@ void print_failure(const Call& call, int exit_code, const std::string& message) 
   return context.exit_code;
 }
 
-/// The rank whose death or silence is the error. -1: none's.
+/// The rank that died or stopped answering. -1: none.
 int lost_rank_of(const std::exception& error) {
   using enum parallel::Cause;
   const auto* fault = dynamic_cast<const parallel::FaultError*>(&error);

@@ -22,7 +22,6 @@ constexpr OldSpelling kOldSpellings[] = {
     {"export", "--onnx", "--out FILE.onnx"},
     {"export", "--safetensors", "--out FILE.safetensors"},
     {"lab start", "", "--out"},
-    {"", "--parallel", "--strategy"},
 };
 
 }  // namespace

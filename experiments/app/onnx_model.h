@@ -1,4 +1,4 @@
-// ONNX files as commands take them: the model, and what binds its open sizes.
+// ONNX files in commands: the model, and the sizes for its open dimensions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ struct OnnxModelOptions {
   /// --bind.
   void add_to(Command& command);
 
-  /// The model. A note about what is computed otherwise than it says.
+  /// The model. A note about a difference from the file's computation.
   onnx::Model load() const;
   onnx::ImportOptions import_options() const;
 };
@@ -30,7 +30,7 @@ struct OnnxModelOptions {
 /// "batch=8" as a name and a size. Throws InvalidArgument for anything else.
 std::pair<std::string, std::int64_t> parse_binding(const std::string& text);
 
-/// How an ONNX file is taken where a preset could stand.
+/// Use of an ONNX file in place of a preset.
 struct InferenceOptions {
   std::vector<std::string> bind;
   std::int64_t side = 256;  ///< height and width of images, where they are open

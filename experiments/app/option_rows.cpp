@@ -109,6 +109,7 @@ const char* heading_of(OptionGroup group) {
     case OptionGroup::Keeping:
       return "Run folder and weights";
     case OptionGroup::Machine:
+    case OptionGroup::Backends:
     case OptionGroup::Choice:
     case OptionGroup::Graph:
     case OptionGroup::Simulation:
@@ -196,7 +197,7 @@ void refuse_options_of_images(Command& command) {
 int threads_per_rank(const training::ExecutionConfig& config) {
   const auto& ranks = config.parallel;
   if (ranks.ranks == 1 || config.threads != 0) return config.threads;
-  if (ranks.transport == training::Transport::Simulated) return 1;  // whose processor time counts
+  if (ranks.transport == training::Transport::Simulated) return 1;  // measures processor time
   const int here = ranks.transport == training::Transport::Mpi
                        ? parallel::MpiSession::of_process().ranks_on_this_host()
                        : ranks.ranks;

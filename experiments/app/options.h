@@ -51,13 +51,13 @@ inline Validator whole_from(std::int64_t low, std::int64_t high) {
 }
 /// Accepts a text of numbers that `parse` reads without an Error.
 Validator read_by(std::function<void(const std::string&)> parse, std::string description);
-/// Accepts lists as parse_numbers reads them, of numbers from 1 to `high`; "0" alone, too, when
+/// Accepts lists of numbers from 1 to `high` (parse_numbers). Also accepts "0" alone when
 /// `or_zero`.
 Validator numbers_to(std::int64_t high, bool or_zero = false);
 
 /// --model, a preset and the numbers that override it, or an ONNX file.
 struct ModelOptions {
-  ModelConfig asked;              ///< preset or file, and the numbers that were given
+  ModelConfig asked;              ///< preset or file, and the given numbers
   std::string freeze;             ///< names of an ONNX file's initialisers that are not trained
   std::vector<std::string> bind;  ///< of an ONNX file for inference: OnnxModelOptions
   bool takes_arrays = false;      ///< the command has --input and --target
@@ -69,25 +69,25 @@ struct ModelOptions {
     LossKind loss = LossKind::CrossEntropy;
     std::vector<std::string> inputs = {};  ///< [NAME=]FILE.npy, where it trains on arrays
   };
-  /// The preset with its overrides. Throws InvalidArgument when it is not valid. Of an ONNX file,
-  /// as training::imported_model, with notes on standard error.
+  /// The preset with its overrides. Throws InvalidArgument when it is not valid. An ONNX file is
+  /// read by training::imported_model, with notes on standard error.
   ModelConfig config(const Use& use) const;
   ModelConfig config() const { return config(Use()); }
   /// True for an ONNX file.
   bool is_file() const { return name().ends_with(".onnx"); }
-  /// The subject of bench, explain and trace: for inference whatever an ONNX file holds. Gives the
-  /// batch that --bind says where --batch does not.
+  /// The model of bench, explain and trace. An ONNX file is used for inference. Gives the batch
+  /// that --bind says where --batch does not.
   std::optional<std::int64_t> set_model(measure::Mode mode, ModelConfig& config,
                                         measure::InferenceGraph& inference) const;
-  /// --bind, where files for inference are taken.
+  /// Adds --bind to commands that take files for inference.
   void add_bind_to(Command& command);
 
  private:
-  /// Throws InvalidArgument for what only a preset leaves to choose.
+  /// Throws InvalidArgument for options that apply only to a preset.
   void require_options_of_files() const;
   ModelConfig imported(const Use& use) const;
 
-  /// The value of a number that was given.
+  /// The value of a number, if given.
   std::optional<std::int64_t> given(const char* option, std::int64_t value) const;
 
   Command command_;

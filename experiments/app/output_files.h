@@ -1,5 +1,4 @@
-// Files that a command will write when its work is done: what stands in their way is found before
-// the work begins.
+// Files that a command will write at the end. Conflicts are found before the work begins.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Options by which `run` and `evaluate` ask a trained model: which, where it runs, and how it meets
-// an image.
+// Options of `run` and `evaluate` for a trained model: the weights, the device, and the treatment
+// of images.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

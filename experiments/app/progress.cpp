@@ -12,7 +12,7 @@ namespace triptych::app {
 namespace {
 
 constexpr std::int64_t kWidth = 30;
-constexpr double kSoonest = 1;  // seconds of work before what is left is foreseen
+constexpr double kSoonest = 1;  // seconds of work before the first estimate
 
 }  // namespace
 

@@ -43,7 +43,7 @@ class Names {
  public:
   explicit Names(const RunConfig& config) : names_(class_names_of(config)) {}
 
-  /// The class's name, else its number; empty for none.
+  /// The name or number of the class. Empty for none.
   std::string of(std::int64_t label) const {
     if (label < 0) return {};
     return label < std::ssize(names_) ? names_[static_cast<std::size_t>(label)]

@@ -1,4 +1,4 @@
-// A judged model of rows (classes of images and tokens, values) as tables, JSON and CSV files.
+// Scores of a model of rows (classes of images and tokens, values) as tables, JSON and CSV files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

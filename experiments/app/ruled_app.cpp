@@ -8,6 +8,7 @@
 
 #include "core/base/list_text.h"
 #include "core/io/output_ledger.h"
+#include "experiments/app/usage.h"
 #include "experiments/app/value_names.h"
 
 namespace triptych::app {
@@ -79,6 +80,8 @@ void RuledApp::check_parsed() const {
         fmt::format("belongs after the command {0}: {1} {2}", below.front()->get_name(),
                     full_name(*below.front()), option->get_name()));
   }
+  if (const auto problem = problem_of_values(*this); !problem.empty())
+    throw CLI::ValidationError(problem);
   if (later_with.empty() || count(later_with) == 0) check_rules({});
   keep_inputs();
   for (auto* app : below) ruled(app).check_parsed();

@@ -26,8 +26,8 @@ struct Rule {
 
 /// Facts about an option that CLI11 does not have.
 struct OptionDetails {
-  std::string value;               ///< name of its value in the help; empty: value_name()
-  std::vector<std::string> words;  ///< all its values; empty: too many to list
+  std::string value;               ///< metavariable in the help. Empty: value_name()
+  std::vector<std::string> words;  ///< all its values. Empty: too many to list
   std::string range;               ///< "1 to 8"
   bool of_numbers = false;
   training::Unit unit = training::Unit::None;
@@ -65,13 +65,13 @@ class RuledApp : public CLI::App {
 
 inline RuledApp& ruled(CLI::App* app) { return *static_cast<RuledApp*>(app); }
 
-/// The deepest command that was named.
+/// The deepest selected command.
 inline CLI::App& deepest(CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() ? app : deepest(*parsed.back());
 }
 
-/// Name of the value of an option, or of a positional argument; empty for a flag.
+/// Metavariable of an option or a positional argument. Empty for a flag.
 std::string shown_value(const CLI::App& app, const CLI::Option& option);
 
 /// "triptych bench conv".

@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 12> kOtherFiles = {".jpg",  ".jpeg", ".bm
                                                           ".webp", ".jp2",  ".npy", ".npz",
                                                           ".pdf",  ".svg",  ".csv", ".json"};
 
-/// Paths of the files of `job`: in the folder `out`, or beside the file `out`.
+/// Paths of the files of `job`: in the folder `out`, or next to the file `out`.
 std::vector<fs::path> outputs_of(const Job& job, const fs::path& out, bool names_file,
                                  const std::vector<PredictionFile>& kinds, PictureFormat format) {
   const auto input_stem = job.input.stem().string();

@@ -20,8 +20,8 @@
 namespace triptych::app {
 namespace {
 
-/// Refuses a plan whose run needs more memory than is left, before any is taken: its arenas, what
-/// its devices copy, and the largest output, which is copied when it is written.
+/// Refuses a plan that needs more memory than is available, before any allocation. It counts the
+/// arenas, copies on the devices and the largest output, which is copied when it is written.
 void require_memory(const Plan& plan) {
   std::size_t bytes = 0;
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {

@@ -188,7 +188,7 @@ void write_learning(page::Page& page, const JsonView& machines) {
     page.chart(rate, epoch_table(machines, "rates", "Learning rate at every evaluation"));
 }
 
-/// The scores of each class at the last evaluation, and at the best one where that was kept.
+/// The scores of each class at the last evaluation and at the best one, if available.
 void write_classes(page::Page& page, const JsonView& machines) {
   page.section("classes", "Classes on the validation images");
   const auto columns = std::span(kClassColumns).first(5);

@@ -1,4 +1,4 @@
-// Page and learning curves of a training run, made from what `train` and `evaluate` report alone.
+// Page and learning curves of a training run, from the reports of `train` and `evaluate`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +20,8 @@ RunPictures run_pictures(const std::filesystem::path& folder, const page::Json& 
 /// One HTML file from the document of `train`, to which with_evaluation() may have added.
 std::string run_page(const page::Json& report, const RunPictures& pictures = {});
 
-/// The document with what `evaluate --out FOLDER` left in `folder`, its pictures included. Throws
-/// IoError when that holds no evaluation.
+/// The document, completed from the results of `evaluate --out FOLDER` in `folder`, pictures
+/// included. Throws IoError when that holds no evaluation.
 page::Json with_evaluation(page::Json report, const std::filesystem::path& folder);
 
 /// The document in the file `path`, of `command`. Throws IoError for another file, and

@@ -44,8 +44,8 @@ bool same_folders(const training::DataConfig& one, const training::DataConfig& o
   return same(training::images_folder) && same(training::masks_folder);
 }
 
-/// Takes back what says which images and masks the run's own folders have, but not what its model
-/// takes their values for.
+/// Resets the lists of images and masks of the run's own folders, but keeps the meaning of mask
+/// values.
 void leave_own_folders(training::DataConfig& data, bool say_of_list) {
   if (!data.list.empty() && say_of_list)
     say_note(fmt::format(
@@ -94,7 +94,7 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
     data.images = other.images;
     data.masks = other.masks;
     if (!same_folders(run.config.data, data)) leave_own_folders(data, other.list.empty());
-    // The target of generated images is what their masks leave dark.
+    // The target of generated images is the dark part of their masks.
     const bool was_generated = config.model.maps && training::is_synthetic(run.config.data);
     if (was_generated && !training::is_synthetic(data)) data.invert = true;
   }

@@ -1,4 +1,4 @@
-// Loading of runs by commands, whose users hear what load_run notes.
+// Loading of runs by commands. It prints the notes of load_run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ void say_notes(const training::SavedRun& run);
 /// training::load_trained with the run's notes said.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
-/// Images that a command is given instead of a run's own. Empty members keep the run's.
+/// Images for a command, in place of the run's own. Empty members keep the run's.
 struct OtherImages {
   std::string data;    ///< folder with images/ and masks/
   std::string images;  ///< instead of data/images
@@ -31,9 +31,9 @@ struct OtherImages {
   bool any_folder() const { return !data.empty() || !images.empty() || !inputs.empty(); }
 };
 
-/// The configuration of `run` with other images: its list, its pattern of masks' names and its
-/// folds are of its own folders and do not count for others, which is said of the list. What values
-/// mean stays unless other labels are given. Throws InvalidArgument when they are not whole.
+/// The configuration of `run` with other images. Its list, its mask pattern and its folds do not
+/// apply to other folders. A message reports an ignored list. Mask values keep their meaning unless
+/// other labels are given. Throws InvalidArgument when they are not whole.
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other);
 
 }  // namespace triptych::app

@@ -58,7 +58,7 @@ void TrainOptions::add_to(Command& target) {
   add_experiment_to(target);
   add_groups(target, {Steps});
   add_groups(target, {Folder, Keeping});
-  add_groups(target, {Machine, Choice, Graph, Simulation});
+  add_groups(target, {Machine, Backends, Choice, Graph, Simulation});
   add_groups(target, {Ranks, Replay});
   target.fits_later_with("--resume");
 }

@@ -1,4 +1,4 @@
-// The options of `triptych train`, and what they may change when a run goes on.
+// The options of `triptych train`, and those that a resumed run may change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,18 +19,18 @@ struct TrainOptions {
   training::CommandConfig command;
 
   void add_to(Command& command);
-  /// Those of model, data, learning, length and evaluation alone: what makes runs on several
-  /// machines one experiment. With model.takes_arrays also --input and --target.
+  /// The options of model, data, learning, length and evaluation. They define an experiment on
+  /// several backends. With model.takes_arrays also --input and --target.
   void add_experiment_to(Command& command);
-  /// Those of model, data and learning alone: of a training whose rate and length are not its own.
+  /// The options of model, data and learning, for a training that sets its own rate and length.
   void add_trial_to(Command& command);
-  /// Those of an experiment that is trained several times on one machine, parts of the images
-  /// validating in turn: with its length and what is kept, without a share that validates, ranks
-  /// and going on.
+  /// The options of an experiment that is repeated on one machine, with a different part of the
+  /// images for validation each time. They include its length and saved weights. They exclude
+  /// --validation, ranks and resumption.
   void add_repeated_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
-  /// Says on standard error that a new run has generated images, when no others were named.
+  /// Reports on standard error that a new run uses generated images, if the user named no data.
   void print_unasked_data() const;
   /// The machine of a new run, with the threads of one rank.
   training::ExecutionConfig machine_config() const;
@@ -39,31 +39,30 @@ struct TrainOptions {
   void apply_to(training::SavedRun& saved) const;
   /// Applies the options of the machine and its ranks alone.
   void apply_to(training::ExecutionConfig& saved) const;
-  /// The command line that goes on with the run in `folder` as this one would, on any number of
-  /// ranks.
+  /// The command line that resumes the run in `folder` like this one, on any number of ranks.
   std::vector<std::string> resumption(const std::string& folder) const;
 
  private:
   void add_groups(Command& command, const std::vector<training::OptionGroup>& groups);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;
-  /// Where the images are, whatever folder a later command is given in.
+  /// The folders of images as absolute paths, valid in any current directory.
   training::DataConfig data() const;
   /// The files of --input in the order of the network's inputs.
   void set_inputs(training::RunConfig& config) const;
   std::vector<std::string> given_names() const;
   /// False for an option that the command lacks, too.
   bool given(std::string_view option) const;
-  /// Refuses a share for validation when the list says what validates.
+  /// Refuses --validation if the list has splits.
   void require_share_applies(const training::DataConfig& data) const;
-  /// Replaces epochs and steps by those that were given.
+  /// Replaces epochs and steps by the given ones.
   void set_length(training::RunConfig& config) const;
 
   Command app_;
   bool takes_share_ = true;  ///< the command has --validation
 };
 
-/// Throws UnsupportedError for a model that makes no map of classes, of which `command` judges.
+/// Throws UnsupportedError if the model predicts no map of classes, which `command` needs.
 void require_maps(const training::RunConfig& config, std::string_view command);
 
 }  // namespace triptych::app

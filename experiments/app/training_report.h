@@ -1,4 +1,4 @@
-// Runs of training as they are told while they go on and when they have ended.
+// Reports of training runs, during and after the run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace triptych::app {
 
-/// A new folder below runs/, which no other command has: NAME, the time of now, and a number where
-/// that is taken. Removed at the end if it is still empty.
+/// Creates a new folder below runs/ with NAME, the current time, and a number if that folder
+/// exists. Removed at the end if it is still empty.
 class NewRunFolder {
  public:
   /// Throws IoError when it cannot be made.
@@ -36,17 +36,17 @@ std::vector<std::string> quality_heads(const training::RunConfig& config);
 std::vector<std::string> quality_of(const training::RunConfig& config,
                                     const training::EpochReport& report);
 
-/// The score with four digits; "-" when nothing validated.
+/// The score with four digits, or "-" without validation.
 std::string score_text(const training::EpochReport& report, segmentation::Score score);
 
 /// Time of the steps.
 Duration total_time(std::span<const training::EpochReport> epochs);
 
-/// One result of `train --json`. Of a run that is `finished` or was stopped.
+/// One result of `train --json`. The run is `finished` or was stopped.
 page::Json run_json(training::TrainingRun& run, const training::DeviceSet& machine,
                     const std::vector<training::EpochReport>& epochs, bool finished);
 
-/// Says what is trained on what, where, and for how long.
+/// Prints model, data, backend and length of the run.
 void say_opening(const training::DeviceSet& machine, training::TrainingRun& run);
 
 /// Draws progress and collects `epochs`, which it says, with the notes, when it `speaks`. All must
@@ -54,7 +54,7 @@ void say_opening(const training::DeviceSet& machine, training::TrainingRun& run)
 training::Observer observer_of(const training::RunConfig& config, Progress& progress,
                                std::vector<training::EpochReport>& epochs, bool speaks);
 
-/// Says which evaluation was kept, and whether waiting for a better one has ended the run.
+/// Prints the best evaluation, and whether the run ended because it stopped improving.
 void say_best(const training::TrainingRun& run);
 
 }  // namespace triptych::app

@@ -12,7 +12,7 @@ namespace triptych::app {
 /// the unit's suffixes is returned as it is.
 std::string number_in(training::Unit unit, const std::string& text);
 
-/// An example for messages: "2GiB"; empty without a unit.
+/// An example for messages: "2GiB". Empty without a unit.
 std::string unit_example(training::Unit unit);
 
 }  // namespace triptych::app

@@ -74,8 +74,8 @@ std::string place_of(const CLI::App& command, const std::string& name) {
   return fmt::format("; it is an option of {}{}", fmt::join(others, ", "), more ? ", …" : "");
 }
 
-/// "; did you mean "triptych run RUN"?" for a spelling of earlier versions, if the command has what
-/// replaces it; otherwise empty.
+/// "; did you mean "triptych run RUN"?" for a spelling of earlier versions, if the command has its
+/// replacement. Otherwise empty.
 std::string renamed(const CLI::App& command, const std::string& name) {
   const auto present = new_spelling(words_of(command), name);
   if (present.empty()) return {};
@@ -159,6 +159,17 @@ std::string missing_value(const CLI::App& command, const CLI::Option& option) {
                      about.empty() ? "" : fmt::format(" ({})", about));
 }
 
+/// An option that took the name of another option as its value, as in "--epochs --lr 0.1".
+const CLI::Option* option_without_value(const CLI::App& command) {
+  for (const auto* option : command.get_options()) {
+    if (option->get_positional()) continue;
+    for (const auto& text : option->results()) {
+      if (text.starts_with('-') && command.get_option_no_throw(text) != nullptr) return option;
+    }
+  }
+  return nullptr;
+}
+
 std::string missing_argument(const CLI::App& command, const std::string& message) {
   if (message.starts_with("A subcommand"))
     return fmt::format("a command is missing; use {}", alternatives(command_names(command)));
@@ -182,6 +193,11 @@ std::string wrong_value(const CLI::App& command, const std::string& message) {
 
 }  // namespace
 
+std::string problem_of_values(const CLI::App& command) {
+  const auto* option = option_without_value(command);
+  return option == nullptr ? std::string() : missing_value(command, *option);
+}
+
 std::string usage_problem(CLI::App& app, const CLI::ParseError& error) {
   const auto& command = deepest(app);
   const auto unknown = app.remaining(true);
@@ -190,6 +206,7 @@ std::string usage_problem(CLI::App& app, const CLI::ParseError& error) {
   // A mistyped command leaves its values to the program, which may take one for a command.
   const auto own = app.remaining(false);
   if (!own.empty() && !own.front().starts_with('-')) return unknown_command(app, own.front());
+  if (auto problem = problem_of_values(command); !problem.empty()) return problem;
   if (!unknown.empty()) return unknown_word(command, unknown);
   if (is("RequiredError")) return missing_argument(command, message);
   if (is("ConversionError")) return wrong_value(command, message);

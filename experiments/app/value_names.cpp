@@ -21,7 +21,6 @@ struct ValueName {
 
 constexpr auto kValueNames = std::to_array<ValueName>({
     {"--algorithm", "NAMES"},
-    {"--backends", "BACKENDS"},
     {"--bind", "NAME=N"},
     {"--block", "X[,Y[,Z]]"},
     {"--bytes", "SIZES"},
@@ -48,9 +47,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--name", "NAME"},
     {"--names", "FILE"},
     {"--node", "NODE"},
-    {"--onnx", "FILE"},
     {"--op", "OPERATOR"},
-    {"--output-dir", "DIR"},
     {"--per-pe", "FILE"},
     {"--percentile", "PERCENT"},
     {"--plot", "FILE"},
@@ -61,7 +58,6 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--results", "FILE"},
     {"--rtl", "DIR"},
     {"--runs", "DIR"},
-    {"--safetensors", "FILE"},
     {"--save", "PARTS"},
     {"--shape", "IN,OUT,HEIGHT,WIDTH"},
     {"--sizes", "SIZES"},
@@ -69,7 +65,6 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--strategies", "STRATEGIES"},
     {"--variant", "NAME=VALUE"},
     {"--waves", "FILE"},
-    {"--weights", "RUN"},
     {"arguments", "ARGUMENT"},
     {"command", "COMMAND"},
     {"file", "FILE"},

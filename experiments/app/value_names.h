@@ -13,7 +13,7 @@ namespace triptych::app {
 /// positional argument: "run". Empty: none is known.
 std::string_view value_name(std::string_view option);
 
-/// Values that completion offers for a name; none for files, directories and numbers.
+/// Values that completion offers for a metavariable. None for files, directories and numbers.
 std::vector<std::string> values_named(std::string_view name);
 
 /// "RUN": a positional argument as help and messages show it.

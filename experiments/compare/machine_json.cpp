@@ -6,7 +6,6 @@
 #include <map>
 
 #include "core/io/base64.h"
-#include "core/io/image.h"
 
 namespace triptych::compare {
 namespace {
@@ -17,27 +16,19 @@ Json timing_json(const Timing& timing) {
   return json;
 }
 
-Json picture_json(const MaskPicture& mask, const std::vector<std::uint8_t>& levels) {
-  Image image;
-  image.width = mask.width;
-  image.height = mask.height;
-  image.samples.assign(levels.begin(), levels.end());
-  return base64(encode_png(image));
-}
-
 Json masks_json(const MachineResult& result, const MachineResult& first) {
   Json list = Json::array();
   for (std::size_t i = 0; i < result.masks.size(); ++i) {
     const auto& mask = result.masks[i];
-    const auto& other = first.masks[i].prediction;
+    const auto &own = mask.prediction.samples, &other = first.masks[i].prediction.samples;
     std::int64_t different = 0;
-    for (std::size_t p = 0; p < other.size(); ++p) different += mask.prediction[p] != other[p];
+    for (std::size_t p = 0; p < other.size(); ++p) different += own[p] != other[p];
     list.push_back({{"image", mask.name},
-                    {"width", mask.width},
-                    {"height", mask.height},
-                    {"input_png", picture_json(mask, mask.input)},
-                    {"truth_png", picture_json(mask, mask.truth)},
-                    {"prediction_png", picture_json(mask, mask.prediction)},
+                    {"width", mask.input.width},
+                    {"height", mask.input.height},
+                    {"input_png", base64(encode_png(mask.input))},
+                    {"truth_png", base64(encode_png(mask.truth))},
+                    {"prediction_png", base64(encode_png(mask.prediction))},
                     {"different_pixels", different}});
   }
   return list;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "backends/all_backends.h"
 #include "core/base/median.h"
@@ -14,6 +13,7 @@
 #include "experiments/measure/bandwidth.h"
 #include "experiments/measure/calibrate.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/data/panels.h"
 #include "experiments/training/inference_graph.h"
 
 namespace triptych::compare {
@@ -149,23 +149,6 @@ Timing inference_time(const DeviceSet& machine, TrainingRun& run) {
   return timing;
 }
 
-std::vector<std::uint8_t> grey_levels(std::span<const std::uint8_t> labels, std::int64_t classes) {
-  const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
-  std::vector<std::uint8_t> levels;
-  for (const auto label : labels) levels.push_back(static_cast<std::uint8_t>(label * step));
-  return levels;
-}
-
-/// The first channel, as a grey picture.
-std::vector<std::uint8_t> grey_image(const segmentation::Sample& sample) {
-  std::vector<std::uint8_t> levels;
-  for (std::int64_t i = 0; i < sample.pixels(); ++i) {
-    const float value = std::clamp(sample.image[static_cast<std::size_t>(i)], 0.0F, 1.0F);
-    levels.push_back(static_cast<std::uint8_t>(std::lround(value * 255)));
-  }
-  return levels;
-}
-
 /// Segments every validation image.
 void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
@@ -181,12 +164,13 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
     hash.update(std::as_bytes(std::span(sample.name)));
     hash.update(std::as_bytes(std::span(labels)));
     if (result.masks.size() >= pictures) continue;
+    const auto picture_of = [&](std::span<const std::uint8_t> classes_of_pixels) {
+      return segmentation::label_picture(classes_of_pixels, sample.height, sample.width, classes);
+    };
     result.masks.push_back({.name = sample.name,
-                            .width = sample.width,
-                            .height = sample.height,
-                            .input = grey_image(sample),
-                            .truth = grey_levels(sample.labels, classes),
-                            .prediction = grey_levels(labels, classes)});
+                            .input = segmentation::input_picture(sample),
+                            .truth = picture_of(sample.labels),
+                            .prediction = picture_of(labels)});
   }
   result.masks_sha256 = hash.finish();
   result.boundary = boundary.mean();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/image.h"
 #include "experiments/compare/layers.h"
 #include "experiments/compare/machine_request.h"
 #include "experiments/compare/reuse.h"
@@ -52,11 +53,10 @@ struct Timing {
   std::string spread() const;
 };
 
-/// A validation image, its truth and the machine's prediction, as grey levels.
+/// A validation image, its truth and the machine's prediction, of the same size.
 struct MaskPicture {
   std::string name;
-  std::int64_t width = 0, height = 0;
-  std::vector<std::uint8_t> input, truth, prediction;
+  Image input, truth, prediction;
 };
 
 struct MachineResult {

@@ -375,14 +375,14 @@ void write_recorded(page::Page& page, const Compared& compared) {
   page.section("recorded", "Recorded on real GPUs");
   page::Table table{.id = "recorded-table",
                     .caption = "Earlier runs that the repository holds",
-                    .columns = {"machine", "date", "commit", "what", "value", "file"},
+                    .columns = {"machine", "date", "commit", "measurement", "value", "file"},
                     .rows = {}};
   for (const auto& run : compared.results["recorded"].items()) {
     for (const auto& result : run["results"].items()) {
       auto value = page::figure_cell(result["value"]);
       if (value.kind.empty()) value.kind = "recorded";
       table.rows.push_back({page::text_cell(run["machine"].text()),
-                            page::text_cell(run["date"].text()),
+                            page::text_cell(run["date"].text().substr(0, 10)),
                             page::code_cell(run["commit"].text().substr(0, 12)),
                             page::text_cell(result["name"].text()), std::move(value),
                             page::code_cell(run["file"].text())});

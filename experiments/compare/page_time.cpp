@@ -71,6 +71,7 @@ page::Table times_table(const Compared& compared) {
   return table;
 }
 
+/// They have the last colours, and machines the first.
 constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "optimizer"};
 
 page::Chart layers_chart(const Compared& compared, const ComparedMachine& machine) {
@@ -89,7 +90,8 @@ page::Chart layers_chart(const Compared& compared, const ComparedMachine& machin
       point.category = layer["stage"].text();
       point.label =
           layer["node"].text() + "\n" + layer["op"].text() + ", " + layer["kernel"].text();
-      series_of(chart, std::string(kPasses.at(pass)), layer["time"]["kind"].text(), 3 + pass)
+      series_of(chart, std::string(kPasses.at(pass)), layer["time"]["kind"].text(),
+                page::kChartColours - kPasses.size() + pass)
           .points.push_back(std::move(point));
     }
   }

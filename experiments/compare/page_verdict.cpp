@@ -34,7 +34,7 @@ std::string first_difference_html(const page::JsonView& first) {
   }
   const auto names = first["machines"].texts();
   std::string html = fmt::format(
-      "<p>{} part", names.empty() ? "The machines" : page::escape(page::join_words(names)));
+      "<p>{} first differ", names.empty() ? "The machines" : page::escape(page::join_words(names)));
   if (!first["step"].null()) html += " at step " + shown(first["step"]);
   if (!first["node"].null())
     html += fmt::format(", in node <code>{}</code>", page::escape(first["node"].text()));
@@ -49,7 +49,7 @@ std::string first_difference_html(const page::JsonView& first) {
   }
   html += ".</p>";
   const auto why = first["why"].text();
-  return why.empty() ? html : html + fmt::format("<p>Why: {}</p>", page::escape(why));
+  return why.empty() ? html : html + fmt::format("<p>Why: {}</p>", page::escape_prose(why));
 }
 
 void write_same(page::Page& page, const Compared& compared, const std::vector<std::string>& names) {
@@ -126,7 +126,7 @@ std::string panel_html(const ComparedMachine& machine, const std::string& first)
   }
   html += "<p class=\"device\">no result here</p>\n";
   for (const char* key : {"reason", "remedy"}) {
-    html += fmt::format("<p class=\"small\">{}</p>\n", page::escape(part[key].text()));
+    html += fmt::format("<p class=\"small\">{}</p>\n", page::escape_prose(part[key].text()));
   }
   return html + "</div>\n";
 }
@@ -139,27 +139,40 @@ page::Cell last_loss(const page::JsonView& machine) {
 }
 
 page::Table summary_table(const Compared& compared) {
+  page::Table table{.id = "machines-table",
+                    .caption = "The machines, their contracts, last losses and fingerprints",
+                    .columns = {"machine", "backend", "contract", "last loss", "weights (SHA-256)",
+                                "masks (SHA-256)"},
+                    .rows = {}};
+  for (const auto& machine : compared.machines) {
+    if (!machine.available) continue;
+    const auto& part = machine.part;
+    auto backend = part["backend"].text();
+    if (!part["simulate"].text().empty()) backend += ", " + part["simulate"].text();
+    table.rows.push_back({page::text_cell(machine.name), page::text_cell(backend),
+                          page::text_cell(part["contract"].text()), last_loss(part),
+                          page::code_cell(part["weights_sha256"].text().substr(0, 12)),
+                          page::code_cell(part["masks_sha256"].text().substr(0, 12))});
+  }
+  return table;
+}
+
+page::Table scores_table(const Compared& compared) {
   page::Table table{
-      .id = "machines-table",
-      .caption = "The machines, their contracts and their final results",
-      .columns = {"machine", "backend", "contract", "last loss", "Dice", "IoU", "pixel error",
-                  "boundary F1", "Hausdorff 95", "weights (SHA-256)", "masks (SHA-256)"},
+      .id = "scores-table",
+      .caption = "Scores of the validation images after the last epoch",
+      .columns = {"machine", "Dice", "IoU", "pixel error", "boundary F1", "Hausdorff 95"},
       .rows = {}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     const auto& part = machine.part;
     const auto epochs = part["epochs"];
     const auto last = epochs[epochs.size() - 1];
-    auto backend = part["backend"].text();
-    if (!part["simulate"].text().empty()) backend += ", " + part["simulate"].text();
-    table.rows.push_back({page::text_cell(machine.name), page::text_cell(backend),
-                          page::text_cell(part["contract"].text()), last_loss(part),
-                          page::number_cell(last["dice"], "%"), page::number_cell(last["iou"], "%"),
+    table.rows.push_back({page::text_cell(machine.name), page::number_cell(last["dice"], "%"),
+                          page::number_cell(last["iou"], "%"),
                           page::number_cell(last["pixel_error"], "%"),
                           page::number_cell(part["boundary_f1"], "%"),
-                          page::number_cell(part["hausdorff95"], "px"),
-                          page::code_cell(part["weights_sha256"].text().substr(0, 12)),
-                          page::code_cell(part["masks_sha256"].text().substr(0, 12))});
+                          page::number_cell(part["hausdorff95"], "px")});
   }
   return table;
 }
@@ -184,7 +197,7 @@ void write_verdict(page::Page& page, const Compared& compared) {
   const auto notes = compared.results["notes"].texts();
   if (notes.empty()) return;
   page.html("<ul class=\"notes\">\n");
-  for (const auto& note : notes) page.html(fmt::format("<li>{}</li>\n", page::escape(note)));
+  for (const auto& note : notes) page.html(fmt::format("<li>{}</li>\n", page::escape_prose(note)));
   page.html("</ul>\n");
 }
 
@@ -213,6 +226,7 @@ void write_machines(page::Page& page, const Compared& compared) {
       "time it "
       "divides by.");
   page.table(summary_table(compared));
+  page.table(scores_table(compared));
 }
 
 }  // namespace triptych::compare

@@ -1,5 +1,5 @@
 // The table on which a submission is tried: a temporary folder, and commands that run in it within
-// limits. Whatever a student wrote runs here and nowhere else.
+// limits. All code of a student runs here and nowhere else.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,10 +32,10 @@ class Bench {
   void put(const std::string& name, const Tensor& tensor);  ///< as .npy
   /// Takes a file away, if it is there.
   void remove(const std::string& name);
-  /// Runs a command (run_confined) in the folder, which keeps what earlier ones left there.
+  /// Runs a command (run_confined) in the folder, which keeps the files of earlier commands.
   Ending run(const std::vector<std::string>& command, const Limits& limits = kCheckLimits);
-  /// Files that the commands left. Throw IoError when there is none of that name, or it is a link,
-  /// larger than `max_bytes`, or not what it should be.
+  /// Files that the commands left. Throw IoError if the file is missing, a link, larger than
+  /// `max_bytes`, or of the wrong form.
   std::string text(const std::string& name, std::int64_t max_bytes = std::int64_t{1} << 26) const;
   Tensor array(const std::string& name) const;
   /// The first result of a command of this program that printed its document (--json). Throws
@@ -48,15 +48,15 @@ class Bench {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  /// Refuses what is no plain file below the folder.
+  /// Refuses everything but plain files below the folder.
   std::filesystem::path plain(const std::string& name) const;
 
   TemporaryFolder outer_;
   std::filesystem::path folder_;
 };
 
-/// The lines of a text that say most: the first of an error and what follows, or all. At most
-/// `count`. `hidden` (the bench's folder) is taken out.
+/// The most useful lines of a text: the first line of an error and the lines after it, or all. At
+/// most `count`. Replaces the path `hidden` (the bench's folder).
 std::string first_lines(const std::string& text, std::size_t count, const std::string& hidden);
 
 }  // namespace triptych::labs

@@ -134,8 +134,8 @@ Range range_of(const ChunkMessage& message, int world_size, std::int64_t element
   return message.chunk == kAllChunks ? all : parallel::part_of(all, message.chunk, world_size);
 }
 
-/// A step of one rank: sends, then what arrives into scratch memory, then into its place, so that
-/// what is sent is what was there before.
+/// A step of one rank: it sends, receives into scratch memory, and then copies to the destination.
+/// So a rank sends the content from before the step.
 void add_step(parallel::ScheduleBuilder& builder, const ChunkStep& step, int rank, int world_size,
               std::int64_t elements) {
   for (const auto& each : step) {
@@ -183,7 +183,7 @@ void deliver(Contributions& held, const ChunkStep& step, std::size_t number) {
   }
 }
 
-/// "0, 1 (2 times)": whose contributions a chunk holds.
+/// "0, 1 (2 times)": the contributions in a chunk, by rank.
 std::string names_of(const std::vector<Contribution>& chunk) {
   std::vector<std::string> parts;
   for (std::size_t rank = 0; rank < chunk.size(); ++rank) {
@@ -194,8 +194,8 @@ std::string names_of(const std::vector<Contribution>& chunk) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "; that of rank 1 was there until step 2 replaced it" of the first that is missing and was
-/// there.
+/// "; that of rank 1 was there until step 2 replaced it", for the first missing contribution that
+/// was present earlier.
 std::string replaced_in(const std::vector<Contribution>& chunk, std::size_t steps) {
   for (std::size_t rank = 0; rank < chunk.size(); ++rank)
     if (chunk[rank].times == 0 && chunk[rank].replaced > 0)

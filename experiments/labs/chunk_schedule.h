@@ -23,16 +23,16 @@ struct ChunkMessage {
 };
 
 /// The messages of one step, by sender and line. All are read as the buffers are when the step
-/// begins. What arrives at a rank is written in this order.
+/// begins. A rank writes its incoming messages in this order.
 using ChunkStep = std::vector<ChunkMessage>;
 
 /// Steps that the text describes for that many ranks. A text has lines
 ///   steps N - 1
 ///   send chunk (r - s) % N to (r + 1) % N add
 ///   send all to 0 add if r > 0
-/// of which `steps` begins a phase whose steps s = 0, 1, ... have the `send` lines below it, each
-/// of every rank r for which its condition holds. The formulas (formula.h) know N, r and s. `add`
-/// or `replace` says what the receiver does. `#` begins a comment. Throws InvalidArgument, which
+/// `steps` begins a phase with steps s = 0, 1, .... Each step has the `send` lines below it, for
+/// every rank r that fulfils the condition. The formulas (formula.h) know N, r and s. `add` or
+/// `replace` is the action of the receiver. `#` begins a comment. Throws InvalidArgument, which
 /// names the line, for a text that is none, and for chunks and ranks that do not exist.
 std::vector<ChunkStep> read_chunk_schedule(std::string_view text, int world_size);
 
@@ -49,7 +49,7 @@ std::vector<std::vector<float>> run_on(const std::vector<ChunkStep>& steps,
 std::vector<std::vector<std::int64_t>> bytes_by_link(const std::vector<ChunkStep>& steps,
                                                      int world_size, std::int64_t elements);
 
-/// The first wrong sum, in words: "after the last step chunk 1 of rank 2 holds the contributions of
+/// The first wrong sum as text: "after the last step chunk 1 of rank 2 holds the contributions of
 /// ranks 0, 1 and 1; ...". Empty when every chunk of every rank holds each rank's contribution
 /// once. One that had a contribution which a step replaced goes before others.
 std::string first_wrong_sum(const std::vector<ChunkStep>& steps, int world_size);

@@ -1,4 +1,4 @@
-// Formulas that a student writes as text, and what they give for numbers of ours.
+// Formulas that a student writes as text, and their values for given numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

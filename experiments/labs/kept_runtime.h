@@ -1,5 +1,5 @@
-// Verilator's run time, half of what `triptych machine build` compiles. It lies, sealed and under a
-// name that says what it comes from, in the user's cache. A bench has a cache of its own.
+// Verilator's run time, half of the compilation of `triptych machine build`. The user's cache holds
+// it, sealed, under a name with the digest of its sources. A bench has a cache of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,16 +13,16 @@ namespace triptych::labs {
 
 class KeptRuntime {
  public:
-  /// Lends the bench what the user has. What cannot be copied is compiled there again.
+  /// Copies the user's library to the bench. The bench compiles files that cannot be copied.
   explicit KeptRuntime(Bench& bench);
-  /// Keeps for the user what the bench has compiled. No student's code may have run there.
+  /// Stores the bench's compiled library in the user's cache. No student's code may have run there.
   void keep() const;
   /// Keeps a machine's library that the bench has built under another name, in the place of an
   /// older one, and removes the log of an earlier failure. `seal` completes the file at this path.
   void keep(const std::string& built, const std::string& name,
             const std::function<void(const std::filesystem::path&)>& seal) const;
-  /// Keeps the log of a failed build of the library `name` beside it. Returns `message` with that
-  /// file's path, or unchanged when there is no log or no place for it.
+  /// Stores the log of a failed build of the library `name` in its folder. Returns `message` with
+  /// that file's path, or unchanged when there is no log or no place for it.
   std::string keep_log(const std::string& message, const std::string& name) const;
 
  private:

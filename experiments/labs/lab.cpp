@@ -49,8 +49,8 @@ bool begins_section(std::string_view line) {
   return !line.empty() && (line.front() == '#' || (line.front() >= '0' && line.front() <= '9'));
 }
 
-/// Takes blank lines from both ends, and from the lines that begin the text the indentation of the
-/// first: what follows a command within an item of a list stands alone now.
+/// Removes blank lines at both ends, and the indentation of the first line from the lines that have
+/// it. A command from a list item then stands alone.
 std::vector<std::string> standing_alone(std::vector<std::string> lines) {
   const auto blank = [](const std::string& line) { return indent_of(line) == line.size(); };
   lines.erase(lines.begin(), std::ranges::find_if_not(lines, blank));
@@ -134,7 +134,7 @@ class Notebook {
     if (!lines.empty()) add_cell("markdown", std::move(lines));
   }
 
-  /// A command goes on behind a backslash.
+  /// A backslash continues a command on the next line.
   void add_to_command(std::string_view line) {
     command_.push_back(command_.empty() ? fmt::format("!{}", line) : std::string(line));
     if (line.ends_with('\\')) return;
@@ -173,7 +173,7 @@ class Notebook {
 };
 
 /// The notebook (nbformat 4.5) of lab `number`. Blocks of `handout`, which is Markdown, that begin
-/// with ```sh hold commands. `answers` is the text of answers.json. Behind the section
+/// with ```sh hold commands. `answers` is the text of answers.json. After the section
 /// that first names `triptych lab predict`, cells write the predictions and commit them.
 page::Json notebook(int number, std::string_view handout, std::string_view answers) {
   Notebook made(number, answers);
@@ -193,7 +193,7 @@ std::string plain_word(const std::string& text) {
   return word;
 }
 
-/// The answer as the student wrote it, in one line; of a long one the first characters.
+/// The student's answer in one line, cut after the first characters if it is long.
 std::string shown(const Json& answer) { return triptych::shown(answer.dump()); }
 
 /// A value that came, with as many digits as a student needs.
@@ -273,8 +273,8 @@ int points_of(Kind kind) {
   return std::ranges::find(kParts, kind, &std::pair<Kind, int>::first)->second;
 }
 
-/// Grades one part of a submission. The one place that turns what a submission does wrong into
-/// points that are missing: this machine's faults alone go on as exceptions.
+/// Grades one part of a submission. The only place that turns faults of a submission into missing
+/// points. Only faults of this machine remain exceptions.
 void grade_part(Report& report, Kind kind, const std::function<void()>& grade) {
   if (report.interrupted) return;
   try {
@@ -341,7 +341,7 @@ void start(const Lab& lab, const fs::path& folder, HandoutForm form) {
                                text_in(lab.files, prefix + "answers.json"));
     write_own_file(folder / kNotebookFile, made.dump(1) + "\n");
   }
-  Submission::begin(folder, lab.number, lab.version);
+  Submission::begin(folder, {lab.number, lab.version});
 }
 
 void predict(const Lab& lab, Submission& submission) {

@@ -1,6 +1,6 @@
-// The labs: lessons that hand out a folder and grade what becomes of it, by deterministic
-// quantities alone. Each gives 60 points for exact counters, 20 for predictions that were committed
-// beforehand, 20 for explanations.
+// The labs: lessons with a folder to complete, graded by deterministic quantities alone. Each gives
+// 60 points for exact counters, 20 for predictions that were committed beforehand, 20 for
+// explanations.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace triptych::labs {
 
-/// A thing that the student foretold.
+/// A value that the student predicted.
 struct Prediction {
   std::string id;
   int points = 0;
@@ -37,12 +37,12 @@ struct Explanation {
 
 struct Lab {
   int number = 0;
-  int version = 1;  ///< of the handout. Grows when it changes what is asked
+  int version = 1;  ///< of the handout. Increases when the questions change
   std::string_view slug, title, question;
   /// Tries the submission on the bench and adds the exact items.
   std::function<void(const Submission& submission, Bench& bench, Report& report)> grade;
   std::function<std::vector<Prediction>(Bench& bench)> predictions;
-  std::span<const std::string_view> yes_or_no;  ///< predictions that are; all others are numbers
+  std::span<const std::string_view> yes_or_no;  ///< yes or no. All others are numbers
   std::span<const Explanation> explanations;
   std::span<const LabText> files = lab_texts();  ///< handouts and graders
   std::shared_ptr<const void> owner = nullptr;   ///< of the texts, if it is not the program
@@ -62,12 +62,12 @@ const Lab& find_lab(int number);
 std::string answer_key(int number, std::string_view id, std::string_view answer);
 
 enum class HandoutForm { Text, Notebook };
-/// Copies the lab's handout to `folder`, which must not be there or be empty. As a notebook it has
-/// kNotebookFile beside the text. Throws InvalidArgument.
+/// Copies the lab's handout to `folder`, which must not be there or be empty. A lab in notebook
+/// form also has kNotebookFile. Throws InvalidArgument.
 void start(const Lab& lab, const std::filesystem::path& folder,
            HandoutForm form = HandoutForm::Text);
 inline constexpr const char* kNotebookFile = "lab.ipynb";
-/// The folder that `start` makes when none is named: "lab-1-array".
+/// The default folder of `start`: "lab-1-array".
 std::string default_folder(const Lab& lab);
 
 /// Commits the submission's predictions. Throws InvalidArgument when one that the handout asks for
@@ -75,8 +75,8 @@ std::string default_folder(const Lab& lab);
 /// does.
 void predict(const Lab& lab, Submission& submission);
 
-/// The points of a submission: of the exact items, then of predictions and explanations. Whatever
-/// fails because of the submission costs points, with the reason in the report. Throws DeviceError
+/// The points of a submission: of the exact items, then of predictions and explanations. Every
+/// failure due to the submission costs points, and the report has the reason. Throws DeviceError
 /// when this machine cannot grade: a tool is missing, or code of others cannot be confined.
 Report check(const Lab& lab, const Submission& submission, Bench& bench);
 /// The report of a check that did not come to its end: no points, and `why`.

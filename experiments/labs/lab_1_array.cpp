@@ -1,5 +1,5 @@
 // Lab 1: a student's array in SystemVerilog, between memories that count. Its log says when which
-// row was read and which result came. Everything is judged from that.
+// row was read and which result came. All points depend on it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ struct Result {
 
 /// The log of a product.
 struct Log {
-  std::vector<int> x_reads, w_reads;  ///< rows, in the order in which they were asked for
+  std::vector<int> x_reads, w_reads;  ///< rows, in the order of the requests
   std::vector<Result> results;
   std::map<int, int> delivered;  ///< by column
 
@@ -83,7 +83,7 @@ Product hidden_product(char name, int size, int rows, RandomStream& random) {
   const auto number = [&] { return static_cast<int>(random.below(256)) - 128; };
   for (int i = 0; i < rows * size; ++i) product.x.push_back(number());
   for (int i = 0; i < size * size; ++i) product.w.push_back(number());
-  // The extremes of the range, whose product needs all bits.
+  // The extremes of the range. Their product needs all bits.
   product.x.front() = product.w.front() = -128;
   return product;
 }
@@ -148,7 +148,7 @@ std::string not_complete(const Product& product, const Log& log) {
 /// Numbers of 8 bits without a sign.
 int unsigned_of(int number) { return number & 0xFF; }
 
-/// y[m][c] of an array that takes its numbers so; without skew, x[m + k][k] meets w[k][c].
+/// y[m][c] of an array with this input order. Without skew, x[m + k][k] meets w[k][c].
 template <class X, class W>
 int mistaken(const Product& product, int m, int c, const X& x, const W& w, bool skewed) {
   int sum = 0;
@@ -160,8 +160,8 @@ int mistaken(const Product& product, int m, int c, const X& x, const W& w, bool 
   return sum;
 }
 
-/// The mistake of which column `c` has the values, as words that follow them. Empty: none that is
-/// known.
+/// Text about the mistake that explains the values of column `c`, to follow them in a message.
+/// Empty: none that is known.
 std::string likely_cause(const Product& product, const Log& log, int c) {
   using Value = std::function<int(int m)>;
   const auto as_it_is = [](int number) { return number; };
@@ -256,7 +256,7 @@ std::string first_problem(const std::vector<Product>& cases, const std::vector<L
   return {};
 }
 
-/// Builds and runs; without a problem, fills `logs`.
+/// Builds and runs. Without a problem, fills `logs`.
 RtlRun run(const Submission& submission, Bench& bench, const std::vector<Product>& cases,
            std::vector<Log>& logs) {
   for (const auto& product : cases) {

@@ -20,9 +20,9 @@ constexpr int kStraight = 171, kEarly = 162, kLean = 152;  // cycles
 constexpr double kWeightBytes = 2 * kInner * kColumns;
 
 struct Matrices {
-  Tensor x, w, y;  ///< y: what must come
+  Tensor x, w, y;  ///< y: the expected result
   std::vector<float>
-      rounding;  ///< for each element of y: what another order of additions may change
+      rounding;  ///< the possible change due to another order of additions, for each element of y
 };
 
 Tensor matrix(int rows, int columns, const std::vector<float>& values) {

@@ -1,6 +1,6 @@
-// Lab 4: tests that a student writes for the array's RTL. Each is a program with its numbers and
-// what is expected to come out. It runs on the RTL as it is, where it must pass, and on copies with
-// a fault, of which some are shown and some are hidden.
+// Lab 4: tests that a student writes for the array's RTL. Each is a program with its inputs and
+// expected outputs. It must pass on the unchanged RTL and fail on copies with a fault. Some faults
+// are shown and some are hidden.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ struct Outcome {
   std::string said;
 };
 
-/// The machine with all faults in its RTL, one of which can be chosen for a run.
+/// The machine with all faults in its RTL. A run selects one of them.
 class FaultyMachine {
  public:
   /// Builds it, where the bench has none yet. Throws DeviceError when it cannot be built.

@@ -20,12 +20,12 @@ constexpr int kMostStages = 8;
 constexpr int kTwoStages = 50, kSplitCarry = 34;  // gates
 constexpr int kFaster = 3700, kFastest = 2500;    // gates times cycles
 
-/// Cycles in which cells of a 4 x 4 array work, for `rows` rows of x.
+/// Cycles with working cells in a 4 x 4 array, for `rows` rows of x.
 constexpr int cycles_of(int rows, int latency) { return rows + kCells * latency + kColumns - 2; }
 
 /// Numbers for a column of cells.
 struct Numbers {
-  std::vector<int> x, w;            ///< 8 bits; x row by row
+  std::vector<int> x, w;            ///< 8 bits, x row by row
   std::vector<std::uint32_t> sums;  ///< that enter the first cell
 
   std::int32_t y(int row) const {
@@ -36,7 +36,7 @@ struct Numbers {
   }
 };
 
-/// Sums just below and above multiples of 65536 are among them, whose carries run far.
+/// They include sums just below and above multiples of 65536, which have long carries.
 Numbers numbers(std::uint64_t seed) {
   RandomStream random(seed, 5);
   const auto small = [&] { return static_cast<int>(random.below(256)) - 128; };
@@ -102,7 +102,7 @@ std::string simulate(const Submission& submission, Bench& bench, int latency, Re
   return run.problem.empty() ? wrong_bits(given, bench.text("a.log")) : run.problem;
 }
 
-/// The longest way between registers, or in from a port, in gates; or what Yosys says against it.
+/// The longest path between registers, or from a port, in gates, or an error message of Yosys.
 struct Depth {
   int gates = 0;
   std::string problem;

@@ -1,5 +1,5 @@
-// Lab 6, "CUDA without a GPU": a student's kernels for convolution and attention, compiled for the
-// emulator and run there; values, faults and counters of the memories.
+// Lab 6, "CUDA without a GPU": compiles a student's kernels for convolution and attention and runs
+// them on the emulator. It checks values, faults and memory counters.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ struct Launch {
   double tolerance = 1e-4;
 };
 
-/// The first element that is further than allowed from what it should be, in words. Empty: none.
+/// Text about the first element outside the tolerance. Empty: none.
 std::string first_difference(const Tensor& got, const Launch& launch) {
   const auto values = to_doubles(got);
   if (values.size() != launch.expected.size())
@@ -191,7 +191,7 @@ Launch of_kernel(Launch launch, const std::string& kernel, const ConvShape& shap
   return launch;
 }
 
-/// Empty when a is at most b. Else what is counted, in words.
+/// Empty when a is at most b. Otherwise the counters as text.
 std::string too_many(double a, double b, const std::string& what) {
   return a <= b ? std::string()
                 : fmt::format("{:.0f} {}, and at most {:.0f} are asked for", a, what, b);
@@ -305,7 +305,7 @@ Launch flash_launch(std::int64_t n, float largest, Bench& bench, RandomStream& r
 void grade_flash(const Kernels& kernels, Bench& bench, RandomStream& hidden, Report& report) {
   auto counted = kernels.run(flash_launch(70, 1, bench, hidden));
   const auto n = 130 + hidden.below(70);
-  // Scores beyond 88, of which no exponential is finite.
+  // Scores above 88, without a finite exponential.
   if (counted.problem.empty()) counted = kernels.run(flash_launch(n, 12, bench, hidden));
   report.exact("flash: values", 8, counted.problem);
   const auto bytes = static_cast<double>(kColumns * 4 * (2 * n + 2 * n * parts(n, kQueries)));

@@ -23,8 +23,8 @@
 namespace triptych::labs {
 namespace {
 
-// A sheet of formulas and measured values that a student fills in: one JSON object, in a file
-// beside answers.json.
+// A sheet of formulas and measured values that a student completes: one JSON object, in a file next
+// to answers.json.
 
 std::string said(const Variables& variables) {
   std::vector<std::string> parts;
@@ -40,11 +40,11 @@ struct Sample {
 
 class Sheet {
  public:
-  /// A file that is missing or broken is the problem of all that is asked of it.
+  /// A missing or broken file is the problem of every question about it.
   Sheet(const Submission& submission, std::string file);
 
-  /// The problem of the formula of that name: empty when it gives every sample's value, within a
-  /// relative `tolerance`; else what it is, in words, and `hint`.
+  /// The problem of the formula of that name. Empty if it gives every sample's value within a
+  /// relative `tolerance`. Otherwise its description and `hint`.
   std::string problem_of_formula(const std::string& name, const std::vector<Sample>& samples,
                                  const std::string& hint, double tolerance = 1e-9) const;
   /// The same of a number or word, which must be `expected`.
@@ -52,7 +52,7 @@ class Sheet {
                                const std::string& hint) const;
 
  private:
-  /// Why there is nothing of that name; empty: there is.
+  /// The reason why the entry is missing. Empty: it exists.
   std::string missing(const std::string& name) const;
 
   std::string file_, broken_;
@@ -169,7 +169,7 @@ Answer try_sums(const Submission& submission, const std::string& file,
   return answer;
 }
 
-/// The words of `find` for the first N of which it has some. Nothing where sums are wrong.
+/// The text of `find` for the first N that has one. Nothing where sums are wrong.
 std::string first_problem(
     const Answer& answer, const std::vector<int>& sizes,
     const std::function<std::string(const std::vector<ChunkStep>&, int)>& find) {
@@ -181,7 +181,7 @@ std::string first_problem(
   return {};
 }
 
-/// Elements of a buffer whose chunks are equally long.
+/// Elements of a buffer with chunks of equal length.
 std::int64_t even_elements(int world_size) { return 1000 * std::int64_t{world_size}; }
 
 std::string server_bytes_problem(const std::vector<ChunkStep>& steps, int world_size) {
@@ -261,7 +261,7 @@ std::vector<Schedule> server_schedules(int world_size, std::int64_t elements) {
   return to_schedules({gather, spread}, world_size, elements);
 }
 
-/// A case in which the formulas are tried.
+/// A case for the formulas.
 struct Case {
   int world_size = 2;
   std::int64_t elements = 0;

@@ -59,7 +59,7 @@ std::string python() {
       "there is no python3 on the PATH, which grades labs; install it (apt-get install python3)");
 }
 
-/// Starts `program` with `input` as its standard input. What it prints goes to standard error.
+/// Starts `program` with `input` as its standard input. Its prints go to standard error.
 pid_t start_python(const std::string& program, int input) {
   std::array<std::string, 6> words = {program, "-I", "-S", "-B", "-c", kLoader};
   std::array<char*, 7> arguments = {};
@@ -185,7 +185,7 @@ double value_of(const Json& request) {
   return evaluate(text_of(request, "formula"), variables);
 }
 
-/// Answers one request. Throws what makes it impossible.
+/// Answers one request. Throws if the lab cannot be graded.
 Json answer(Session& session, const Json& request) {
   const auto call = text_of(request, "call");
   if (call == "put") {

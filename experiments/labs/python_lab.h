@@ -1,4 +1,4 @@
-// Labs whose grader is a Python program: NAME.json has its texts and questions, NAME.py its tests.
+// Labs with a grader in Python: NAME.json has the texts and questions, NAME.py the tests.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

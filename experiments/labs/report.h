@@ -1,4 +1,4 @@
-// Findings of a check: points, and in plain words what is not right yet.
+// Findings of a check: points, and errors in plain words.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,10 +25,10 @@ struct Item {
   std::string id;
   Kind kind = Kind::Exact;
   int points = 0, earned = 0;
-  std::string said;  ///< "right", or what was expected, what came, and where
+  std::string said;  ///< "right", or expected value, actual value and place
 };
 
-/// A number by which a class compares itself: less is better.
+/// A number for the class ranking. Less is better.
 struct Standing {
   std::string name;
   double value = 0;
@@ -37,12 +37,12 @@ struct Standing {
 struct Report {
   std::vector<Item> items;
   std::vector<Standing> standings;  ///< empty: the lab has none, or it is not reached yet
-  std::string printed;              ///< first lines of what the student's own code printed
+  std::string printed;              ///< first lines of the output of the student's code
   bool interrupted = false;         ///< a signal stopped the check
 
-  /// Adds an item. What it says becomes valid UTF-8 of a length that a person can read.
+  /// Adds an item. Its text becomes valid UTF-8 of readable length.
   void add(Item item);
-  /// All points when `problem` is empty. Else none, and it is said.
+  /// All points when `problem` is empty. Otherwise none, and the report has the problem.
   void exact(const std::string& id, int points, const std::string& problem);
   /// One item without points in the place of those of `kind` that are missing to `points`.
   void not_graded(Kind kind, int points, const std::string& why);

@@ -11,7 +11,7 @@
 namespace triptych::labs {
 namespace {
 
-/// Registers and what is not assigned begin with random bits. A delay or a wait would need an event
+/// Registers and unassigned signals begin with random bits. A delay or a wait would need an event
 /// queue, which hardware has not.
 constexpr const char* kVerilator[] = {
     "verilator",  "--cc",       "--exe",  "--no-timing", "-Wno-fatal", "-Wno-lint",

@@ -12,7 +12,7 @@ namespace triptych::labs {
 
 struct RtlRun {
   std::string problem;  ///< why it did not come to its end, in the tools' words. Empty: it did
-  std::string printed;  ///< first lines of what its $display wrote
+  std::string printed;  ///< first lines of the $display output
 };
 
 /// Builds the files, which are on the bench, with a top module lab_bench (clk_i, rst_i, done_o),

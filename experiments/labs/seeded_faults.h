@@ -23,7 +23,7 @@ struct SeededFault {
   bool shown = false;  ///< in the handout
   std::string_view module;
   std::string_view right, wrong;  ///< expressions. The right one stands once in the module
-  std::string_view words;         ///< that say what is wrong
+  std::string_view words;         ///< description of the mistake
 };
 
 /// All faults. The number of one is its place in this list, from 1 on. 0: none.

@@ -83,13 +83,13 @@ Json member(const Json& object, const char* group, const std::string& name) {
 Submission::Submission(fs::path folder, std::uint64_t seed)
     : folder_(std::move(folder)), seed_(seed) {}
 
-Submission::Submission(fs::path folder, int number, std::uint64_t seed)
+Submission::Submission(fs::path folder, LabVersion lab, std::uint64_t seed)
     : Submission(std::move(folder), seed) {
-  read_state(number);
+  read_state(lab);
   read_answers();
 }
 
-Submission Submission::to_grade(fs::path folder, int number, std::uint64_t seed) {
+Submission Submission::to_grade(fs::path folder, LabVersion lab, std::uint64_t seed) {
   if (!fs::is_directory(folder))
     throw InvalidArgument(
         fmt::format("\"{}\" is no folder; name the folder of a submission", folder.string()));
@@ -102,27 +102,34 @@ Submission Submission::to_grade(fs::path folder, int number, std::uint64_t seed)
       return shortened(error.what());
     }
   };
-  submission.state_problem_ = problem_of([&] { submission.read_state(number); });
+  submission.state_problem_ = problem_of([&] { submission.read_state(lab); });
   if (!submission.state_problem_.empty()) submission.state_ = Json::object();
   submission.answers_problem_ = problem_of([&] { submission.read_answers(); });
   return submission;
 }
 
-void Submission::read_state(int number) {
+void Submission::read_state(LabVersion lab) {
   if (!has(kState))
     throw InvalidArgument(
         fmt::format("\"{}\" is not the folder of a lab (it has no {}); begin with: triptych lab "
                     "start {}",
-                    folder_.string(), kState, number));
+                    folder_.string(), kState, lab.number));
   state_ = read_object(folder_, kState);
-  if (state_.value("lab", Json()) != number)
+  const auto present = [&](const char* key) { return state_.value(key, Json()); };
+  if (present("lab") != lab.number)
     throw InvalidArgument(fmt::format("\"{}\" is of lab {}, not of lab {}", folder_.string(),
-                                      triptych::shown(state_.value("lab", Json()).dump()), number));
+                                      triptych::shown(present("lab").dump()), lab.number));
   try {
     require_schema(state_, kSchema, "begin anew in another folder (triptych lab start)");
   } catch (const Error& error) {
     throw InvalidArgument(fmt::format("\"{}\": {}", (folder_ / kState).string(), error.what()));
   }
+  if (present("version") != lab.version)
+    throw InvalidArgument(fmt::format(
+        "\"{}\" has version {} of lab {}, and this program has version {} with other questions; "
+        "begin in another folder (triptych lab start {}), or use the program that made it",
+        folder_.string(), triptych::shown(present("version").dump()), lab.number, lab.version,
+        lab.number));
 }
 
 void Submission::read_answers() { answers_ = read_object(folder_, kAnswers); }
@@ -171,7 +178,8 @@ bool Submission::can_still_predict() const {
   return !state_.contains("predictions_sha256") && !state_.contains("results_seen");
 }
 
-/// ": ..." about the first that differs from what was committed. Nothing where none is known to.
+/// ": ..." about the first difference from the committed predictions. Nothing where none is known
+/// to.
 std::string Submission::changed_prediction() const {
   const auto committed = state_.value("predictions", Json());
   if (!committed.is_object()) return {};
@@ -210,9 +218,10 @@ void Submission::write_state() const {
   write_own_file(folder_ / kState, state_.dump(2) + "\n");
 }
 
-void Submission::begin(const fs::path& folder, int number, int version) {
-  write_own_file(folder / kState,
-                 Json{{"schema", kSchema}, {"lab", number}, {"version", version}}.dump(2) + "\n");
+void Submission::begin(const fs::path& folder, LabVersion lab) {
+  write_own_file(
+      folder / kState,
+      Json{{"schema", kSchema}, {"lab", lab.number}, {"version", lab.version}}.dump(2) + "\n");
 }
 
 }  // namespace triptych::labs

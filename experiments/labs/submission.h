@@ -1,7 +1,7 @@
-// The folder of a student: what was handed out, with what the student has made of it.
+// The folder of a student: the original files with the student's changes.
 //   answers.json {"predictions": {name: value}, "explanations": {name: value}}. Null: none yet
 //   .lab.json which lab and version it is. When which predictions were committed, and their
-//                    hash, which decides. When a check first showed what they are about
+//                    hash, which decides. The time at which a check first showed the results
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +15,20 @@ namespace triptych::labs {
 
 using page::Json;
 
+/// A lab and the version of its questions (Lab::version).
+struct LabVersion {
+  int number = 0;
+  int version = 1;
+};
+
 class Submission {
  public:
-  /// Throws IoError or InvalidArgument when `folder` is none of lab `number`, or its answers are no
-  /// JSON of this form. `seed` chooses what is hidden.
-  Submission(std::filesystem::path folder, int number, std::uint64_t seed);
+  /// Throws IoError or InvalidArgument when `folder` is none of this version of the lab, or its
+  /// answers are no JSON of this form. `seed` chooses the hidden cases.
+  Submission(std::filesystem::path folder, LabVersion lab, std::uint64_t seed);
   /// The same folder for a grader: a file of the student that is missing, damaged or of another lab
   /// costs its points and is no error. Throws InvalidArgument when `folder` is no folder.
-  static Submission to_grade(std::filesystem::path folder, int number, std::uint64_t seed);
+  static Submission to_grade(std::filesystem::path folder, LabVersion lab, std::uint64_t seed);
 
   const std::filesystem::path& folder() const { return folder_; }
   std::uint64_t seed() const { return seed_; }
@@ -39,21 +45,21 @@ class Submission {
 
   /// The reason for which predictions do not count. Empty: they do.
   std::string why_predictions_do_not_count() const;
-  /// True while none are committed, and no check has shown what they are about: the next one does.
+  /// True while none are committed and no check has shown the results. The next check does.
   bool can_still_predict() const;
   /// Commits the predictions as they are now (labs::predict looks at them first). Throws
-  /// InvalidArgument when a check has shown what they are about.
+  /// InvalidArgument if a check has shown the results.
   void commit_predictions();
-  /// Keeps in the folder that a check has shown what the predictions are about. Nothing where they
-  /// were committed before, or the folder cannot be written. Throws as write_own_file() does.
+  /// Records in the folder that a check has shown the results. Nothing where they were committed
+  /// before, or the folder cannot be written. Throws as write_own_file() does.
   void note_that_results_were_seen();
 
-  /// Makes a folder one of lab `number`.
-  static void begin(const std::filesystem::path& folder, int number, int version);
+  /// Makes a folder one of the lab.
+  static void begin(const std::filesystem::path& folder, LabVersion lab);
 
  private:
   Submission(std::filesystem::path folder, std::uint64_t seed);
-  void read_state(int number);
+  void read_state(LabVersion lab);
   void read_answers();
   std::string predictions_hash() const;
   std::string changed_prediction() const;

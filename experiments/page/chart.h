@@ -1,8 +1,8 @@
 // Charts as SVG: for a page, which gives them their colours, and as files of their own.
 //
-// A series is told apart by colour, by the shape of its marks and by its dashes. The kind of its
-// numbers by how marks and bars are filled: measured ones are solid, simulated ones hollow or
-// hatched, modelled ones hollow with a dash or pale, recorded ones hollow with a dot or striped.
+// Series differ by colour, shape of marks and dashes. The fill shows the kind of the numbers:
+// measured ones are solid, simulated ones hollow or hatched, modelled ones hollow with a dash or
+// pale, recorded ones hollow with a dot or striped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,14 +17,14 @@ enum class Scale { Linear, Log };
 
 struct ChartAxis {
   std::string label;
-  std::string unit;  ///< as in the report: "s", "FLOP/s". "1" where there is none, "count"
-                     ///< of what its label names
+  std::string unit;  ///< as in the report: "s", "FLOP/s". "1" where there is none, "count" where
+                     ///< the label names the counted things
   Scale scale = Scale::Linear;
   bool whole = false;  ///< steps, epochs: no labels between whole numbers
 };
 
-/// Where a number stands in the report: the JSON pointer of its value; of a quotient, that of the
-/// divisor, too.
+/// The origin of a number in the report: the JSON pointer of its value, and of the divisor for a
+/// quotient.
 struct Origin {
   std::string path;
   std::string over;
@@ -34,7 +34,7 @@ struct ChartPoint {
   double x = 0;
   double y = 0;
   std::string category;  ///< of a bar, in place of x
-  std::string label;     ///< what the point is, before its numbers
+  std::string label;     ///< name of the point, before its numbers
   Origin x_origin;
   Origin y_origin;
 };
@@ -43,7 +43,7 @@ using ChartLine = std::vector<std::pair<double, double>>;
 
 struct ChartSeries {
   std::string name;
-  std::string kind;  ///< measured, simulated, modelled, recorded. Empty for what is none of these
+  std::string kind;  ///< measured, simulated, modelled, recorded. Empty for other kinds
   std::vector<ChartPoint> points;
   ChartLine line;          ///< drawn through, in the same colour
   std::size_t colour = 0;  ///< number of a colour and of a shape
@@ -52,7 +52,7 @@ struct ChartSeries {
 /// A bound, such as the roof of a roofline, in the colour of the series that it belongs to.
 struct ChartBound {
   std::string name;   ///< shown when pointed at
-  std::string label;  ///< at its end; empty for a thin line without one
+  std::string label;  ///< at its end. Empty for a thin line without a label
   ChartLine line;
   std::size_t colour = 0;
 };

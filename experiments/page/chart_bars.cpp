@@ -1,4 +1,4 @@
-// Horizontal bars over categories, beside each other or one behind the other.
+// Horizontal bars over categories, in groups or stacked.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -57,7 +57,7 @@ std::string_view outline_class(std::string_view kind) {
   return hollow ? "hollow" : "full";
 }
 
-/// The attributes by which a test finds each number of the picture in the report.
+/// Attributes for tests, which find each number of the picture in the report.
 std::string origins(const ChartPoint& point) {
   std::string text;
   const auto add = [&](std::string_view prefix, double value, const Origin& origin) {
@@ -82,7 +82,7 @@ bool drawn_as_bars(const Chart& chart) {
 double text_width(std::string_view text) {
   double width = 0;
   for (const char c : text) {
-    if ((c & 0xC0) == 0x80) continue;  // goes on a letter
+    if ((c & 0xC0) == 0x80) continue;  // rest of a letter
     const bool thin = std::string_view(" .,:;'|!()[]ijlftrI-").find(c) != std::string_view::npos;
     const bool wide = std::string_view("mwMW%@").find(c) != std::string_view::npos;
     width += thin ? kThinLetter : (wide ? kWideLetter : kLetter);

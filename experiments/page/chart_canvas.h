@@ -39,7 +39,7 @@ class AxisScale {
   std::vector<double> ticks_;
 };
 
-/// Pixels that a text takes at 12 px; a guess that suits wide typefaces.
+/// Estimated width of a text at 12 px in pixels, suitable for wide typefaces.
 double text_width(std::string_view text);
 /// The text, or its beginning and "…" where it is wider than `width`.
 std::string fitted(const std::string& text, double width);
@@ -57,15 +57,15 @@ class Canvas {
   void polyline(std::string_view css_class, std::string_view attributes,
                 const std::vector<std::pair<double, double>>& points);
   void raw(std::string_view element) { body_ += element; }
-  /// The shape of series number `colour`, filled as its kind asks; `quiet`: seen only when pointed
-  /// at.
+  /// The shape of series number `colour`, filled according to its kind. `quiet`: visible only under
+  /// the pointer.
   void shape(double x, double y, std::size_t colour, std::string_view kind, bool quiet = false);
   /// A bar of the current colour, filled as its kind asks.
   void bar(double x, double y, double width, double height, std::string_view kind);
   /// All until close() belongs to one point: its tooltip, its numbers, its colour.
   void open_mark(const ChartSeries& series, const ChartPoint& point, const std::string& tip);
   void close() { body_ += "</g>\n"; }
-  /// Samples and names of the series in rows from `y` on; gives the y below them.
+  /// Samples and names of the series in rows from `y` on. Returns the y below them.
   double legend(const Chart& chart, double y);
   /// Elements that the other one has drawn.
   void take(const Canvas& other) { body_ += other.body_; }

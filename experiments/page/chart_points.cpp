@@ -10,7 +10,8 @@
 namespace triptych::page {
 namespace {
 
-constexpr std::size_t kManyPoints = 32;  ///< above, only some of a line's marks show; narrow: half
+constexpr std::size_t kManyPoints = 32;  ///< above, only some of a line's marks show. Half as many
+                                         ///< on narrow screens
 constexpr double kNarrow = 500;          ///< pixels
 
 std::vector<double> values_of(const Chart& chart, bool vertical) {
@@ -92,7 +93,7 @@ class Plane {
     canvas_.text((left_ + right_) / 2, bottom_ + 37, "middle", "", x_scale_.title());
   }
 
-  /// A bound with a label that ends level goes on to the right edge.
+  /// A bound with a label and a level end continues to the right edge.
   ChartLine to_the_edge(const ChartBound& bound) const {
     auto line = bound.line;
     if (bound.label.empty() || line.size() < 2) return line;
@@ -149,8 +150,7 @@ class Plane {
         chart_.bounds, [](const auto& bound) { return !bound.label.empty(); }));
   }
 
-  /// Beside the right ends, moved apart where they would overlap. Where it is narrow, above the
-  /// plane.
+  /// At the right ends, moved apart to avoid overlaps. Where it is narrow, above the plane.
   void name_bounds() {
     auto bounds = chart_.bounds;
     std::erase_if(bounds,

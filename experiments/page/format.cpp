@@ -103,6 +103,19 @@ Prefix prefix_for(double largest, std::string_view unit) {
   return unit == "s" && exponent >= 0 ? Prefix{} : prefix_of_exponent(exponent);
 }
 
+std::string escape_prose(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(" \n"), text.size());
+    const auto word = escape(text.substr(0, end));
+    const bool option = word.size() > 1 && word.front() == '-';
+    result += option ? fmt::format("<span class=\"option\">{}</span>", word) : word;
+    if (end < text.size()) result += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
 std::string format_quantity(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "–";
   if (unit == "%") return format_digits(100 * value, 3) + kSpace + "%";

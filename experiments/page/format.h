@@ -12,6 +12,9 @@ namespace triptych::page {
 /// allows, become U+FFFD.
 std::string escape(std::string_view text);
 
+/// escape() of prose. Options of commands, such as --out and -DNAME=ON, do not break after a dash.
+std::string escape_prose(std::string_view text);
+
 /// Three significant digits, and an SI prefix where the unit takes one: "12.3 ms", "1.20 GFLOP/s",
 /// "87.3 %" (unit "%", of a value from 0 to 1), "3.20×" (unit "x"), "1,024" (unit "1" or none).
 /// "–" for a value that is not finite. Numbers and units are joined by a no-break space.
@@ -23,11 +26,11 @@ std::string format_digits(double value, int digits);
 /// Shortest text that reads back as the same double.
 std::string format_exact(double value);
 
-/// The unit as words: "byte/s" as "B/s", "x" as "×"; empty for "1".
+/// The unit as text: "byte/s" as "B/s", "x" as "×". Empty for "1".
 std::string unit_symbol(std::string_view unit);
 
-/// A power of ten, and its SI prefix, by which all values up to `largest` read well. 1 and "" where
-/// the unit takes no prefix, 0.01 and "" for "%".
+/// A power of ten and its SI prefix that suit all values up to `largest`. 1 and "" where the unit
+/// takes no prefix, 0.01 and "" for "%".
 struct Prefix {
   double factor = 1;
   std::string symbol;

@@ -1,4 +1,4 @@
-// JSON as the program writes it: fields in the order in which they were set.
+// The program's JSON format. Fields keep the order of their assignment.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// A value of the report together with where it stands there, so that whatever is shown can say so.
+// A value of the report together with its position, so that the page can cite it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace triptych::page {
 
-/// Members that are missing, or of another type than is asked for, read as null: a page of an
-/// incomplete report is incomplete, not impossible. Holds a reference to the report.
+/// Missing members and members of another type read as null. So an incomplete report gives an
+/// incomplete page. Holds a reference to the report.
 class JsonView {
  public:
   explicit JsonView(const Json& json) : json_(&json) {}
@@ -25,7 +25,7 @@ class JsonView {
   bool null() const { return json_->is_null(); }
   bool is_object() const { return json_->is_object(); }
   bool is_string() const { return json_->is_string(); }
-  /// NaN for what is not a number.
+  /// NaN if it is not a number.
   double number() const;
   /// Strings as they are, numbers and booleans written, else empty.
   std::string text() const;
@@ -33,7 +33,7 @@ class JsonView {
   std::vector<std::string> texts() const;
 
   const Json& json() const { return *json_; }
-  /// The JSON pointer (RFC 6901) from the report's root. Empty for what is missing.
+  /// The JSON pointer (RFC 6901) from the report's root. Empty for missing members.
   const std::string& path() const { return path_; }
 
  private:

@@ -22,7 +22,7 @@ constexpr std::string_view kMark =
     R"(<path class="c1" fill="currentColor" d="M12 27V12a10 11 0 0 1 20 0v15z"/>)"
     R"(<path class="c2" fill="currentColor" d="M43 27V9l-9-5v23z"/></svg>)";
 
-/// The chart without the points that its axes have no place for; counts those.
+/// The chart without the points outside the domain of its axes. Counts those points.
 std::pair<Chart, std::size_t> drawable(Chart chart) {
   std::size_t before = 0, after = 0;
   const bool bars = chart.form == ChartForm::Bars || chart.form == ChartForm::Stack;
@@ -69,7 +69,7 @@ std::string fold_html(std::string_view line, const Table& table) {
                      table_html(table));
 }
 
-/// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
+/// Numbers and words of an object, one name each. Nested members have names like "model depth".
 void add_facts(std::vector<std::pair<std::string, Cell>>& facts, const std::string& name,
                const JsonView& part) {
   if (part.is_object()) {
@@ -104,10 +104,12 @@ void Page::section(std::string_view id, std::string_view title) {
 
 void Page::heading(std::string_view title) { body_ += fmt::format("<h3>{}</h3>\n", escape(title)); }
 
-void Page::text(std::string_view words) { body_ += fmt::format("<p>{}</p>\n", escape(words)); }
+void Page::text(std::string_view words) {
+  body_ += fmt::format("<p>{}</p>\n", escape_prose(words));
+}
 
 void Page::missing(std::string_view words) {
-  body_ += fmt::format("<p class=\"missing\">{}</p>\n", escape(words));
+  body_ += fmt::format("<p class=\"missing\">{}</p>\n", escape_prose(words));
 }
 
 void Page::html(std::string_view elements) { body_ += elements; }
@@ -138,8 +140,7 @@ void Page::facts(const JsonView& object) {
 
 void Page::embed(const Json& report) {
   auto text = report.dump();
-  // Within JSON "<" stands in strings only. As \u003c it can neither end the element nor open a
-  // comment.
+  // JSON has "<" only in strings. As \u003c it can neither end the element nor open a comment.
   for (auto at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
     text.replace(at, 1, "\\u003c");
   }
@@ -177,7 +178,7 @@ std::string Page::str() const {
 
 std::string commands_html(std::span<const std::string> commands) {
   std::string html = "<pre class=\"commands\"><code>";
-  for (const auto& command : commands) html += escape(command) + "\n";
+  for (const auto& command : commands) html += escape_prose(command) + "\n";
   return html + "</code></pre>\n";
 }
 

@@ -1,5 +1,5 @@
-// One HTML file that needs nothing else: no network, no file beside it. Sections with a table of
-// contents, tables, charts; light and dark; for screens from 320 pixels on and for paper.
+// One HTML file without other files or network access. It has sections with a table of contents,
+// tables and charts, in light and dark, for screens from 320 pixels on and for paper.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,14 +20,14 @@ class Page {
   /// `subtitle` may be empty. Both are text.
   Page(std::string title, std::string subtitle);
 
-  /// Heading of the parts that follow. It stands in the table of contents. `id` is unique.
+  /// Heading of the parts that follow. The table of contents lists it. `id` is unique.
   void section(std::string_view id, std::string_view title);
   void heading(std::string_view title);
   /// A paragraph of text.
   void text(std::string_view words);
-  /// A paragraph that says what is missing and why.
+  /// A paragraph about missing content and the reason.
   void missing(std::string_view words);
-  /// Elements as they are: whoever calls has escaped what is in them.
+  /// Elements without escaping. The caller has escaped their content.
   void html(std::string_view elements);
   void table(const Table& table);
   /// A table behind a line that opens it.
@@ -35,9 +35,9 @@ class Page {
   /// Drawn for wide and for narrow screens, with its numbers as a table behind a line. Points that
   /// a logarithmic axis has no place for are left out of the picture, and it says so.
   void chart(const Chart& chart, const Table& numbers);
-  /// Several small ones beside each other, with one table.
+  /// Several small charts in a row, with one table.
   void charts(std::span<const Chart> charts, const Table& numbers);
-  /// Numbers and words of an object, one name each. What is deeper gets names like "model depth".
+  /// Numbers and words of an object, one name each. Nested members have names like "model depth".
   void facts(const JsonView& object);
   /// The report itself, as <script type="application/json" id="report">.
   void embed(const Json& report);

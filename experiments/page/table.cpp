@@ -46,7 +46,7 @@ std::string csv_unit(std::string_view unit) {
   return std::string(unit);
 }
 
-/// Text of a CSV beside a column's numbers.
+/// The CSV text of a column's numbers.
 struct CsvColumn {
   bool mixed_units = false;  ///< then each has its own, in a column after it
   bool kinds = false;

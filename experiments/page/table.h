@@ -1,5 +1,4 @@
-// Tables of a page: text, and numbers with their unit, their kind and where they stand in the
-// report.
+// Tables of a page: text, and numbers with their unit, their kind and their position in the report.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +11,7 @@
 
 namespace triptych::page {
 
-/// Text, or a number with what is needed to show it. A number without a value shows as "–".
+/// Text, or a number with its format. A number without a value shows as "–".
 struct Cell {
   std::string text;  ///< of a number: its own text where format_quantity()'s would not do
   std::optional<double> value;
@@ -37,7 +36,7 @@ Cell quotient_cell(const JsonView& dividend, const JsonView& divisor, std::strin
 Cell ratio_cell(const JsonView& ratio);
 
 struct Table {
-  std::string id;  ///< unique within a page; name of the CSV file
+  std::string id;  ///< unique within a page, also the name of the CSV file
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;

@@ -58,7 +58,7 @@ std::size_t table_width(const std::vector<std::size_t>& columns,
   return width;
 }
 
-/// Least widths of the columns, and what is left of `total` for those that lack most.
+/// Minimum widths of the columns, with the rest of `total` for the columns that lack most.
 std::vector<std::size_t> widened(const std::vector<std::size_t>& columns,
                                  std::vector<std::size_t> least,
                                  const std::vector<std::size_t>& natural, std::size_t total) {

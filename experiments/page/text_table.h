@@ -16,7 +16,7 @@ std::size_t display_width(std::string_view text);
 
 struct FilledForm {
   std::size_t indent = 0;            ///< spaces before each line except the first
-  std::optional<std::size_t> first;  ///< spaces before the first line; without: the same
+  std::optional<std::size_t> first;  ///< spaces before the first line. Default: the same
   std::size_t columns = 100;
   std::string_view line_end;  ///< after each line except the last
 };
@@ -32,9 +32,9 @@ std::string wrapped(const std::string& text, std::size_t indent);
 /// The text as it is where the width of standard output is unknown, else filled() for that width.
 std::string fitted(const std::string& text, std::size_t indent);
 
-/// A table in columns as wide as their widest cell; numbers are right-aligned. Where the width of
-/// standard output is known, a wider table breaks its cells between words. If it is wider even
-/// then, its last columns follow below, beside the first column again.
+/// A table with columns as wide as their widest cell. Numbers are right-aligned. Where the width of
+/// standard output is known, a wider table breaks its cells between words. If it is still too wide,
+/// its last columns follow below, again with the first column.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}

@@ -1,5 +1,6 @@
 // A comparison of machines: its document and its page.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/compare/compare_page.h"
 #include "experiments/compare/comparison.h"
@@ -73,13 +74,24 @@ py::str compare_machines(const std::string& json, const py::dict& options,
   return document;
 }
 
+/// The document of a comparison. Throws an Error for other text and other versions of it.
+page::Json read_document(const std::string& text) {
+  auto document = parse_strict<page::Json>(text);
+  require_schema(document, measure::kJsonSchema, "compare again with this version");
+  if (document.value("command", page::Json()) != "compare")
+    throw InvalidArgument("the document is not one of triptych compare");
+  return document;
+}
+
 }  // namespace
 
 void add_compare(py::module_& module) {
   module.def("compare", &compare_machines);
   module.def("compare_page", [](const std::string& document) {
-    return compare::compare_page(page::Json::parse(document));
+    return compare::compare_page(read_document(document));
   });
+  module.def("check_comparison",
+             [](const std::string& document) { static_cast<void>(read_document(document)); });
 }
 
 }  // namespace triptych::python

@@ -9,6 +9,7 @@
 
 #include "backends/all_backends.h"
 #include "core/base/memory_budget.h"
+#include "core/base/nearest_name.h"
 #include "experiments/python/gate.h"
 #include "experiments/training/run_options.h"
 
@@ -52,12 +53,14 @@ void require_threads(training::Transport before, training::Transport now) {
 }
 
 [[noreturn]] void refuse_keyword(const std::string& name, bool trains) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const auto& option : training::run_options())
-    if (is_for(option, trains)) names.push_back(option.python);
+    if (is_for(option, trains)) names.emplace_back(option.python);
   std::ranges::sort(names);
-  throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
-                                    fmt::join(names, ", ")));
+  const auto meant = suggestion(name, names);
+  throw InvalidArgument(
+      fmt::format("there is no option {} of a machine{}", name,
+                  meant.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : meant));
 }
 
 const char* name_of_policy(training::ResumePolicy policy) {
@@ -206,6 +209,8 @@ PYBIND11_MODULE(_triptych, module) {
       "it raises BadInput. NumPy's arrays do not count.");
   module.def("run_options", &python::run_options,
              "The options of a run and the fields of its configuration, a row each.");
+  module.def("suggestion", &triptych::suggestion, pybind11::arg("word"), pybind11::arg("names"),
+             "\"; did you mean ...\" with the nearest of the names, or an empty text.");
   module.def("devices", &python::devices,
              "The backends of this build: whether each is available, why not, and its devices.");
 }

@@ -56,7 +56,7 @@ def make_inputs(folder, program):
 def measurements(folder, program):
     start = instructions(folder, program, "--version")
     yield "start of the program", start
-    onnx = ["import", "model.onnx", "--bind", "batch=1", "height=64", "width=64", "--backend", "cpu"]
+    onnx = ["import", "model.onnx", "--bind", "batch=1", "height=64", "width=64", "--backends", "cpu"]
     yield "ONNX file of 7.8 MB, read and imported", instructions(folder, program, *onnx) - start
     yield f"{2 * PICTURES} PNG files, decoded", instructions(folder, program, "data", "describe", "data") - start
     for model in ("unet-s", "unet-m"):

@@ -86,4 +86,18 @@ EpochReport epoch_from_json(const Json& json) {
   return report;
 }
 
+Json open_epoch_json(const OpenEpoch& epoch) {
+  return {{"steps", epoch.steps},
+          {"train_seconds", epoch.time.seconds},
+          {"time_kind", to_string(epoch.time.kind)}};
+}
+
+OpenEpoch open_epoch_from_json(const Json& json) {
+  OpenEpoch epoch;
+  read_field(json, "steps", epoch.steps);
+  read_field(json, "train_seconds", epoch.time.seconds);
+  epoch.time.kind = time_kind_from(json.at("time_kind").get<std::string>());
+  return epoch;
+}
+
 }  // namespace triptych::training

@@ -125,7 +125,7 @@ std::vector<RunOption> length_rows() {
        .help = "length of the cosine in steps (0: the whole run)",
        .limits = kSteps, .conditions = {{"--schedule", {"cosine"}}}, .completed = true},
       {.name = "--warmup", .group = Rate, .member = of_run<&C::warmup>, .field = "warmup",
-       .help = "first steps, in which the learning rate rises linearly, before the cosine",
+       .help = "steps of the linear rise of the learning rate before the cosine",
        .limits = kSteps},
       {.name = "--epochs", .group = Length, .member = of_run<&C::epochs>, .field = "epochs",
        .help = "number of epochs (default 10)",

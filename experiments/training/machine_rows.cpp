@@ -63,6 +63,7 @@ Value mesh(ExecutionConfig& config) {
                    &kTextType<parallel::Mesh, mesh_text, take_mesh>};
 }
 
+Value backends(CommandConfig& config) { return value_of_member(config.backends); }
 Value replay(CommandConfig& config) { return value_of_member(config.replay); }
 
 /// Another backend does not keep the array of the one before.
@@ -81,6 +82,11 @@ std::vector<RunOption> device_rows() {
        .help = "backend to run on (see triptych devices)",
        .resume = Replaceable, .same_bits = false, .before_replacing = leave_array,
        .ranks = SameBits},
+      {.name = "--backends", .group = Backends, .member = backends,
+       .value = "BACKENDS",
+       .help = "backends that train the same, one after another in OUT/BACKEND, such as "
+          "cpu,systolic, or all",
+       .comma_list = true, .conditions = {{"--backend", {}, false}}, .resume = Refused},
       {.name = "--fallback", .group = Machine, .member = of_machine<&M::fallback>,
        .field = "fallback", .python = "fallback",
        .value = "BACKEND",
@@ -190,7 +196,7 @@ std::vector<RunOption> rank_rows() {
        .resume = Replaceable, .same_bits = false},
       {.name = "--order", .group = Ranks, .member = of_ranks<&R::order>, .field = "order",
        .python = "order",
-       .help = "order in which the gradients of the ranks are added",
+       .help = "order of the gradient sum over the ranks",
        .resume = Replaceable, .same_bits = false},
       {.name = "--overlap", .group = Ranks, .member = of_ranks<&R::overlap>, .field = "overlap",
        .python = "overlap",
@@ -211,7 +217,7 @@ std::vector<RunOption> program_rows() {
   return {
       {.name = "--replay", .group = Replay, .member = replay,
        .value = "RUN",
-       .help = "run whose updates.csv gives the order of asynchronous updates",
+       .help = "run with an updates.csv, which fixes the order of asynchronous updates",
        .conditions = {{"--strategy", {"ps-async*", "local-sgd-async*"}}}, .resume = Free,
        .same_bits = false},
       {.name = "--json", .group = Program, .resume = Free},

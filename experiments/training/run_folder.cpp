@@ -28,6 +28,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";    // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
+constexpr const char* kOpenEpoch = "open_epoch";       // only of a checkpoint within an epoch
 /// JSON text: times that chose kernels, by measurement_key.
 constexpr const char* kKernelTimesTensor = "run.kernel_times";
 /// Steps of each stretch, the number of contributions, and their ranks.
@@ -44,6 +45,7 @@ std::string run_json(const SavedRun& run) {
                {"normalization",
                 {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   write_machine(json, run.machine);
+  if (run.open_epoch.steps > 0) json[kOpenEpoch] = open_epoch_json(run.open_epoch);
   return json.dump();
 }
 
@@ -176,6 +178,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   run.config = run_config_from_json(json.at("config").dump());
   run.machine = read_machine(json);
   run.normalization = normalization_from(json.at("normalization"), run.config.model.in_channels);
+  if (json.contains(kOpenEpoch)) run.open_epoch = open_epoch_from_json(json.at(kOpenEpoch));
   take_histories(checkpoint.tensors, run);
   take_updates(checkpoint.tensors, run);
   take_kernel_times(checkpoint.tensors, run);

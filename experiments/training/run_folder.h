@@ -45,10 +45,17 @@ struct EpochReport {
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
   double validation_loss = 0;   ///< their cross-entropy, mean over the images
-  /// The steps since the run was last started, on a simulated machine with its host's share.
+  /// All its steps, also those before the run was resumed. With the share of a simulated machine's
+  /// host.
   Duration train_time;
   Duration evaluate_time;
   double images_per_second = 0;  ///< in training
+};
+
+/// Steps of an epoch that is not complete, and their time on the device.
+struct OpenEpoch {
+  std::int64_t steps = 0;
+  Duration time;
 };
 
 /// A stretch of asynchronous training: steps of each worker, and the workers in the order of
@@ -65,6 +72,7 @@ struct SavedRun {
   segmentation::Normalization normalization;
   std::vector<EpochReport> epochs;
   std::vector<float> losses;  ///< one per finished step
+  OpenEpoch open_epoch = {};
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
   /// Estimates that stand for running statistics where the weights are used, by the names of those.

@@ -26,6 +26,7 @@ struct CommandConfig {
   bool previous = false;
   std::string replay;  ///< folder of a run with updates.csv
   std::size_t mask_pictures = 4;
+  std::vector<std::string> backends;  ///< of several runs, or "all". Empty: one run
 };
 
 /// Options that a command has together, under one heading of its help.
@@ -45,6 +46,7 @@ enum class OptionGroup : std::uint8_t {
   Folder,
   Keeping,
   Machine,
+  Backends,  ///< several runs
   Choice,
   Graph,
   Simulation,

@@ -50,6 +50,11 @@ TrainerConfig trainer_config(const RunConfig& config) {
           .cut = config.cut};
 }
 
+/// Times of different kinds have no sum, so that another kind begins again.
+OpenEpoch time_of(const DeviceSet& machine, const OpenEpoch& saved) {
+  return saved.time.kind == machine.device().info().time_kind ? saved : OpenEpoch();
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder,
@@ -89,7 +94,8 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
       batch_statistics_(machine, config_.model, statistics_batch(), trainer_),
       data_(load(config_, [this] { trainer_.tell_busy("loading images"); })),
       losses_(std::move(saved.losses)),
-      epochs_(std::move(saved.epochs)) {
+      epochs_(std::move(saved.epochs)),
+      open_epoch_(time_of(machine, saved.open_epoch)) {
   begin_batches();
   require_schedule_of_old(config_, std::ssize(losses_), total_steps(), folder_);
   if (leads_) {
@@ -287,12 +293,14 @@ void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer
        .interrupted = [&] { return interrupted.load(); }});
 }
 
-bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer,
-                                 const std::atomic<bool>& interrupted) {
-  const auto report = report_epoch(training, observer, interrupted);
+bool TrainingRun::evaluate_epoch(const Observer& observer, const std::atomic<bool>& interrupted) {
+  const auto report = report_epoch(observer, interrupted);
   if (!report) return false;
   const bool whole = std::ssize(losses_) % steps_per_epoch() == 0;
-  if (whole) epochs_.push_back(*report);
+  if (whole) {
+    epochs_.push_back(*report);
+    open_epoch_ = {};
+  }
   log_metrics(whole ? std::nullopt : report);
   observer.on_epoch(*report);
   const bool best = whole && best_epoch(epochs_, config_.keep) == epochs_.size() - 1;
@@ -326,12 +334,11 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   const bool part = step >= total && step % per_epoch != 0;
   const bool unevaluated = std::ssize(epochs_) < step / per_epoch;
   if (part || unevaluated) {
-    if (!evaluate_epoch({}, observer, interrupted)) return End::Interrupted;
+    if (!evaluate_epoch(observer, interrupted)) return End::Interrupted;
     if (unevaluated) save();
   }
   bool early = !trainer_.all_agree(!stopped_early());
   if (step >= total || early) return End::Finished;
-  Timed timed;
   bool due = false;      // a checkpoint
   bool stopped = false;  // within an evaluation
   // Ranks that are apart go on until they have met.
@@ -340,8 +347,9 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
     const auto before = step;
     train_some(step, stretch_end(step), observer, interrupted);
     step = std::ssize(losses_);
-    timed.seconds += machine_.device().elapsed().seconds - start;
-    timed.steps += step - before;
+    const auto elapsed = machine_.device().elapsed();
+    open_epoch_.time = {open_epoch_.time.seconds + elapsed.seconds - start, elapsed.kind};
+    open_epoch_.steps += step - before;
     const bool epoch_ends = step % per_epoch == 0;
     if (epoch_ends || step == total) trainer_.synchronize();
     due = due || (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
@@ -352,10 +360,9 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
       }
       continue;
     }
-    stopped = !evaluate_epoch(timed, observer, interrupted);
+    stopped = !evaluate_epoch(observer, interrupted);
     early = !stopped && !trainer_.all_agree(!stopped_early());
     if (stopped || early) break;
-    timed = {};
     due = false;
     if (step < total) save();
   }
@@ -363,8 +370,7 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   return early || (!stopped && step >= total) ? End::Finished : End::Interrupted;
 }
 
-std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
-                                                     const Observer& observer,
+std::optional<EpochReport> TrainingRun::report_epoch(const Observer& observer,
                                                      const std::atomic<bool>& interrupted) {
   const auto kind = machine_.device().info().time_kind;
   const auto before = (std::ssize(losses_) - 1) / steps_per_epoch();
@@ -373,9 +379,10 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   report.epoch = before + 1;
   report.steps = std::distance(first, losses_.end());
   report.loss = std::accumulate(first, losses_.end(), 0.0) / static_cast<double>(report.steps);
-  report.train_time = machine_.whole_time(training.seconds, trainer_.plan(), training.steps);
-  const auto images = static_cast<double>(training.steps * config_.training.batch);
-  report.images_per_second = training.seconds > 0 ? images / report.train_time.seconds : 0;
+  const auto& [steps, time] = open_epoch_;
+  report.train_time = machine_.whole_time(time.seconds, trainer_.plan(), steps);
+  const auto images = static_cast<double>(steps * config_.training.batch);
+  report.images_per_second = time.seconds > 0 ? images / report.train_time.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
   // All processes evaluate the same tiles, and all of them or none stop at one.
   const auto go_on = [&] { return trainer_.all_agree(!interrupted); };
@@ -468,6 +475,7 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
                         .normalization = data_.normalization,
                         .epochs = epochs_,
                         .losses = losses_,
+                        .open_epoch = open_epoch_,
                         .updates = trainer_.updates(),
                         .states = {},
                         .statistics = std::move(estimates)};

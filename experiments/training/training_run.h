@@ -116,13 +116,8 @@ class TrainingRun {
   /// that train each at its own pace, a stretch.
   void train_some(std::int64_t step, std::int64_t end, const Observer& observer,
                   const std::atomic<bool>& interrupted);
-  /// Training since the last report.
-  struct Timed {
-    double seconds = 0;
-    std::int64_t steps = 0;
-  };
   /// Nothing when all ranks agree that they were interrupted.
-  std::optional<EpochReport> report_epoch(const Timed& training, const Observer& observer,
+  std::optional<EpochReport> report_epoch(const Observer& observer,
                                           const std::atomic<bool>& interrupted);
   /// Scores and loss of the validation data, for models of maps or rows. False when `go_on`
   /// returned false.
@@ -132,8 +127,7 @@ class TrainingRun {
                   const std::function<bool()>& go_on);
   /// Evaluates the stretch that ends now, and stores and reports the result. False when
   /// interrupted.
-  bool evaluate_epoch(const Timed& training, const Observer& observer,
-                      const std::atomic<bool>& interrupted);
+  bool evaluate_epoch(const Observer& observer, const std::atomic<bool>& interrupted);
   /// The picture of a validation image, below the run's folder.
   static std::filesystem::path mask_file(const segmentation::Sample& sample);
   /// Writes input, truth and prediction beside each other.
@@ -176,6 +170,7 @@ class TrainingRun {
   std::vector<std::string> notes_;  ///< for the observer
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
+  OpenEpoch open_epoch_;
   struct Ahead {
     std::int64_t step = 0;
     Rows rows;

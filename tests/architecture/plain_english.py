@@ -38,7 +38,7 @@ GROUPS = {
     "results": (8, ["docs/results/*.md", "docs/contributing/*.md"]),
     "openings of decisions": (4, ["docs/decisions/*.md"]),
 }
-LIMITS = {"core": 2, "backends": 2, "parallel": 2, "systolic": 4, "experiments": 10, "tests": 4}
+LIMITS = {"core": 2, "backends": 2, "parallel": 2, "systolic": 4, "experiments": 4, "tests": 4}
 COMMENTS = {f"comments of {top}": (limit, [f"{top}/**/*.{kind}" for kind in ("h", "cpp", "cuh", "cu", "sv")])
             for top, limit in LIMITS.items()}
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import statistics
 
-from support import SOURCE, TINY, ProgramTest, main, make_data
+from support import GREY, RGB, SOURCE, TINY, ProgramTest, main, make_data
 
 try:
     import jsonschema
@@ -181,6 +181,22 @@ class Compare(ProgramTest):
             self.assertTrue(base64.b64decode(mask[field]).startswith(b"\x89PNG"))
         self.assertTrue((self.folder / "runs/cpu/losses.csv").exists())
         self.assertTrue((self.folder / "runs/cpu/checkpoint").exists())
+
+    def test_images_are_shown_in_their_colours(self):
+        kinds = {}
+        for name, kind, channels in (("colours", RGB, "3"), ("greys", GREY, "1")):
+            make_data(self.folder / name, [(16, 16)] * 5, kind)
+            document = self.document("compare", *TINY, "--data", name, "--in-channels", channels, "--epochs", "1",
+                                     *PUBLISHED, "--backends", "cpu", "--out", f"{name}.html")
+            pictures = document["results"]["machines"][0]["masks"][0]
+            kinds[name] = [base64.b64decode(pictures[f"{part}_png"])[25] for part in ("input", "truth", "prediction")]
+        self.assertEqual(kinds, {"colours": [RGB, GREY, GREY], "greys": [GREY, GREY, GREY]})
+
+    def test_notes_fit_the_terminal(self):
+        text = self.succeed("compare", *FEW, *PUBLISHED, "--backends", "cpu,systolic:rtl,cuda",
+                            env=os.environ | {"COLUMNS": "80"}).stdout
+        notes = text[text.index("note: "):text.index("page: ")].splitlines()
+        self.assertLessEqual(max(len(line) for line in notes), 80, text)
 
     def test_recorded_sessions_are_shown(self):
         self.assertEqual(self.compare("--backends", "cpu", "--recorded", "none")["recorded"], [])

@@ -40,7 +40,7 @@ class Completion(ProgramTest):
 
     def test_values_with_names_are_offered(self):
         for words, values in ((["train", "--backend", "cu"], ["cuda", "cuda-emulated"]),
-                              (["train", "--backend", "cpu,sy"], ["cpu,systolic"]),
+                              (["train", "--backends", "cpu,sy"], ["cpu,systolic"]),
                               (["compare", "--backends", "sy"], ["systolic"]),
                               (["train", "--model", "unet"], ["unet-s", "unet-m", "unet-l"]),
                               (["train", "--contract", "bf"], ["bf16", "bf16-exact"]),

@@ -62,7 +62,7 @@ class Emulated(GpuTest):
             self.assertEqual(mask.read_bytes(), (self.folder / "d" / mask.name).read_bytes())
 
     def test_stands_for_no_machine_so_that_all_leaves_it_out(self):
-        results = self.document("train", *FEW, "--steps", "1", "--backend", "all",
+        results = self.document("train", *FEW, "--steps", "1", "--backends", "all",
                                 "--contract", "bf16-exact", "--out", "a")["results"]
         backends = [result["backend"] for result in results]
         self.assertIn("cpu", backends)
@@ -70,7 +70,7 @@ class Emulated(GpuTest):
 
     def test_named_beside_a_simulated_machine_it_does_not_take_that_ones_options(self):
         result = self.succeed("train", *FEW, "--steps", "1", "--contract", "bf16-exact", "--out", "a",
-                              "--backend", "cpu,cuda-emulated,systolic", "--machine", "mmu4")
+                              "--backends", "cpu,cuda-emulated,systolic", "--machine", "mmu4")
         self.assertIn("measured, of the emulation", result.stdout)
         self.expect_error(2, "explain", *TINY, "--backend", "cuda-emulated", "--machine", "mmu4",
                           says='no option "machine"')

@@ -146,7 +146,7 @@ class Documents(ProgramTest):
         self.invalid(survey, "results", 0, "nodes", 0, "obstacle")
 
     def test_several_machines_give_one_result_each(self):
-        train = self.valid("train", *FEW, "--steps", "1", "--backend", "all", "--out", "a")
+        train = self.valid("train", *FEW, "--steps", "1", "--backends", "all", "--out", "a")
         machines = [result["backend"] for result in train["results"]]
         self.assertEqual(len(machines), len(set(machines)))
 

@@ -66,6 +66,10 @@ LINES = [
     # Missing values and arguments
     ("train --epochs", 2, ["--epochs needs a value N (1 to 1000000)"]),
     ("train --data", 2, ["--data needs a value DIR"]),
+    ("train --epochs --lr 0.1", 2, ["--epochs needs a value N (1 to 1000000)"]),
+    ("train --out --quiet", 2, ["--out needs a value DIR"]),
+    ("train --data -v --steps 1", 2, ["--data needs a value DIR"]),
+    ("bench --backend --model unet-s", 2, ["--backend needs a value BACKEND"]),
     ("train --schedule", 2, ["--schedule needs a value", "constant or cosine"]),
     ("bench conv --shape 64,64,128", 2, ["--shape needs 4 values with commas"]),
     ("mmu test", 2, ["PROGRAMS is missing"]),
@@ -93,7 +97,12 @@ LINES = [
     ("check --kernel foo", 2, ['has no kernel "foo"']),
     ("machine show mmu3", 2, ['there is neither a machine nor a file "mmu3"', "mmu4"]),
     (f"compare {MODEL} --backends cpu,gpu", 2, ['did you mean "cuda"?']),
-    ("completion bsh", 2, ['SHELL: must be one of bash, zsh, fish']),
+    ("completion bsh", 2, ['SHELL: must be one of bash, zsh, fish', 'did you mean "bash"?']),
+    (f"train {SMALL} --backend cpu,systolic", 2, ["--backend takes one backend", "--backends cpu,systolic"]),
+    (f"train {SMALL} --backend all", 2, ["for several: --backends all"]),
+    (f"train {SMALL} --backend cpu --backends cpu,systolic", 2, ["--backends: does not apply with --backend"]),
+    ("import model.onnx --backend cpu", 2, ['unknown option "--backend"', 'did you mean "--backends"?']),
+    ("train --parallel zero1", 2, ['did you mean "--strategy"?']),
 ]
 LIBRARY = re.compile(r"required but received|\d required |Could not convert|A subcommand|[A-Z]+:[{A-Z0-9]|UINT|FLOAT")
 

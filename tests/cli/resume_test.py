@@ -48,6 +48,16 @@ class Resuming(RunTest):
                 for mine, other in zip(whole["epochs"], rest["epochs"]):
                     self.assertEqual((mine["loss"], mine["dice"]), (other["loss"], other["dice"]))
 
+    def test_the_time_counts_all_steps_of_an_epoch_that_was_resumed(self):
+        how = ["--backend", "systolic", "--machine", "mmu4", "--contract", "bf16-exact"]  # cycles, the same each time
+        whole = self.begin(*how, "--epochs", "2", "--out", "whole")
+        self.begin(*how, "--steps", "3", "--out", "part")
+        self.resume("part", "--steps", "6")
+        rest = self.resume("part", "--epochs", "2")
+        self.assertAlmostEqual(rest["time"]["value"] / whole["time"]["value"], 1, places=9)
+        for mine, other in zip(rest["epochs"], whole["epochs"]):
+            self.assertAlmostEqual(mine["images_per_second"] / other["images_per_second"], 1, places=9)
+
     def test_a_cosine_goes_on_where_it_was(self):
         how = ["--schedule", "cosine", "--schedule-steps", "12"]
         whole = self.begin(*how, "--epochs", "3", "--out", "whole")

@@ -5,9 +5,14 @@ import pty
 import re
 import resource
 import subprocess
+import sys
 
 from reference_tables import BLOCK, commands_of, pages, renewed
 from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
+
+sys.path.insert(0, str(SOURCE / "tests/architecture"))
+
+import plain_english  # noqa: E402
 
 
 class Help(ProgramTest):
@@ -52,6 +57,13 @@ class Help(ProgramTest):
                 if path and path not in ("help", "version"):
                     self.assertIn("--json", [option["name"] for option in command["options"]]
                                   if not command["needs_command"] else ["--json"])
+
+    def test_help_is_plain_english(self):
+        helps = {option["help"] for command in self.document("help")["results"]
+                 for option in [*command["options"], *command["arguments"], command]}
+        score, worst = plain_english.measure([f"{text}." for text in helps])
+        self.assertLessEqual(score, 2, worst)
+        self.assertEqual([text for text in helps if re.match(r"(of|what|whether) ", text, re.I)], [])
 
     def test_help_and_version_have_several_forms(self):
         for path in ("", "train", "bench conv"):
@@ -161,8 +173,8 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", *FEW, "--classes", "3", says="synthetic images are grey and binary")
 
     def test_wrong_names_among_machines_cost_no_training(self):
-        self.expect_error(2, "train", *FEW, "--backend", "cpu,cpu", "--out", "a", says="twice")
-        self.expect_error(2, "train", *FEW, "--backend", "cpu,abacus", "--out", "a", says='"abacus"')
+        self.expect_error(2, "train", *FEW, "--backends", "cpu,cpu", "--out", "a", says="twice")
+        self.expect_error(2, "train", *FEW, "--backends", "cpu,abacus", "--out", "a", says='"abacus"')
         self.assertFalse((self.folder / "a").exists())
 
     def test_bench_refuses_what_it_cannot_measure(self):

@@ -31,6 +31,14 @@ def test_comparison_is_the_pages_data(tmp_path):
     assert isinstance(result.to_pandas(), pandas.DataFrame)
 
 
+def test_comparison_of_another_version_is_refused():
+    for text, problem in (("{", "not valid JSON"), ('{"command": "compare"}', "schema"),
+                          ('{"schema": 99, "command": "compare"}', "schema 99.*compare again"),
+                          ('{"schema": 1, "command": "train"}', "not one of triptych compare")):
+        with pytest.raises(triptych.Error, match=problem):
+            triptych.Comparison(text)
+
+
 def test_comparison_shorter_than_an_epoch_has_no_scores():
     result = triptych.compare("unet-s", backends="cpu", epochs=1, batch=2, steps=2, progress=False)
     assert result.machines[0]["dice"] is None and len(result.losses["cpu"]) == 2

@@ -219,6 +219,10 @@ def test_torch_loader_with_workers(tmp_path):
 @pytest.mark.parametrize("call, words", [
     (lambda out: triptych.Trainer("unet-s", 5, out=out), "data is int; give"),
     (lambda out: triptych.Trainer("unet-s", pictures(), out=out, epoch=3), "a run has no epoch;"),
+    (lambda out: triptych.Trainer("unet-s", pictures(), out=out, parallel="zero1"),
+     "a run has no parallel; did you mean .strategy"),
+    (lambda out: triptych.Trainer("unet-s", pictures(), out=out, machine={"parallel": "zero1"}),
+     "no option parallel of a machine; did you mean .strategy"),
     (lambda out: triptych.Trainer("unet-s", out=out, epochs=0), "epochs"),
     (lambda out: triptych.Trainer("unet-s", out=out, batch=3, ranks=2), "batch"),
     (lambda out: triptych.Trainer("unet-s", out=out, ranks=-1), "from 1 to 1024, got -1"),

@@ -24,7 +24,7 @@ Verdict worth_on_tiles(const ConvGeometry& g) {
   if (!tile_unit_missing().empty()) return Verdict::no(tile_unit_missing());
   constexpr std::int64_t fewest = 8;
   return std::max(g.in_channels, g.out_channels) >= fewest
-             ? Verdict::yes()
+             ? Verdict{true, kOnTileUnit}
              : Verdict::no("fills tiles badly with so few channels");
 }
 

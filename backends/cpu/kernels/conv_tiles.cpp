@@ -453,7 +453,7 @@ Verdict worth_tiles(const KernelQuery& query) {
   auto verdict = worth_on_tiles(geometry_of<Op>(query));
   if (!verdict.accepted) return verdict;
   return bands_fit<Op>(query)
-             ? Verdict::yes()
+             ? verdict
              : Verdict::no("has rows too long, or taps too far apart, for a cache");
 }
 

@@ -105,7 +105,7 @@ class MatMulTiles : public Kernel {
     const auto g =
         MatMulGeometry::merged(query.as<MatMul>(), query.inputs[0].spec, query.inputs[1].spec);
     return std::min(g.n, g.k) >= kFewest  // m may be the size of a batch
-               ? Verdict::yes()
+               ? Verdict{true, kOnTileUnit}
                : Verdict::no("fills tiles badly with so few columns or products");
   }
 

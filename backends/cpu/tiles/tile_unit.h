@@ -31,6 +31,9 @@ inline constexpr std::int64_t kTileWordBytes = sizeof(TileWord);
 /// once. Requests the system's permission.
 const std::string& tile_unit_missing();
 
+/// Reason of a kernel that accepts a node for the unit (Verdict::reason).
+inline constexpr const char* kOnTileUnit = "runs on the tile unit (AMX)";
+
 /// One factor of a product: words in up to two blocks of 16 rows (a) or columns (b), at any
 /// address.
 struct TileOperand {

@@ -43,7 +43,7 @@ measure::Statistics time_once(Executor& executor, Device& device) {
   return measure::statistics_of({device.elapsed().seconds - start});
 }
 
-/// Adds what a simulated machine's host takes in each run.
+/// Adds the host time of a simulated machine in each run.
 void add_host(BenchRow& row) {
   if (!row.host || row.host->nodes == 0) return;
   for (auto* seconds : {&row.time.median, &row.time.min, &row.time.max})
@@ -51,7 +51,7 @@ void add_host(BenchRow& row) {
   row.kind = TimeKind::Modelled;
 }
 
-/// The time of every node; of those on a simulated machine's host, the modelled one.
+/// The time of every node, modelled for nodes on the host of a simulated machine.
 void add_layers(BenchRow& row, Executor& executor, const DeviceSet& machine) {
   row.layers = executor.run_profiled();
   const auto& plan = executor.plan();
@@ -104,7 +104,7 @@ BenchRow describe_plan(const measure::Problem& problem, const Plan& plan,
           .traffic = traffic_of(plan, machine)};
 }
 
-/// Models that rows are held against, beside the times.
+/// Models that the table compares with the times.
 struct Models {
   std::optional<machines::NodeTimes> other;     ///< --device
   std::optional<machines::NodeTimes> ceilings;  ///< of the device that runs, measured just now
@@ -170,7 +170,7 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
   return row;
 }
 
-/// One run on a machine of its own, whose counters then are those of this problem.
+/// One run on a new device, so that its counters belong to this problem only.
 BenchRow count_problem(const measure::Problem& problem, const training::ExecutionConfig& config) {
   const DeviceSet machine(config);
   Plan plan = problem.plan(machine);
@@ -183,7 +183,7 @@ BenchRow count_problem(const measure::Problem& problem, const training::Executio
   return row;
 }
 
-/// Adds what a problem gives, unless it is left out.
+/// Adds the rows of a problem unless it is skipped.
 void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const DeviceSet& machine,
              const measure::BenchOptions& options, const Models& models) {
   try {
@@ -212,7 +212,7 @@ void say_conditions(const std::vector<BenchRow>& rows, const measure::BenchOptio
   say_note(machines::clock_note(options.machine));
 }
 
-/// Calls `problems` for every combination of threads and batches, and runs what it gives.
+/// Calls `problems` for every combination of threads and batches, and runs the results.
 template <class Problems>
 std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems& problems) {
   std::vector<BenchRow> rows;
@@ -260,7 +260,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
       .capture_default_str();
   command
       .add_flag("--layers", options.layers,
-                "add the time of every node, on the CPU beside the time of its roofline")
+                "add the time of every node, on the CPU with the time of its roofline")
       .not_with("--backend", {"cuda-emulated"});
   command
       .add_option("--device", options.device,

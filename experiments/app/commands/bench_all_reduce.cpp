@@ -75,7 +75,7 @@ std::vector<Algorithm> parse_algorithms(const std::string& text) {
   return list;
 }
 
-/// Transports whose time can be measured. The simulated one has its time from a model.
+/// Transports with measurable times. The simulated one has its time from a model.
 std::vector<Transport> parse_transports(const std::string& text) {
   std::vector<Transport> list;
   for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
@@ -172,7 +172,7 @@ std::vector<measure::AllReduceRow> on_this_process(const AllReduceOptions& optio
   return rows;
 }
 
-/// Starts the processes, and reads what rank 0 of them measured.
+/// Starts the processes and reads the measurements of rank 0.
 std::vector<measure::AllReduceRow> on_processes(int ranks, const AllReduceOptions& options) {
   const auto outcome = parallel::launch(
       {.ranks = ranks,

@@ -1,5 +1,5 @@
-// `triptych bench bandwidth`: copy and triad in each level of each machine's memory, and how much
-// faster the memory on the chip is than that beside it.
+// `triptych bench bandwidth`: copy and triad in each memory level of each backend, and the ratio of
+// on-chip to off-chip bandwidth.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -16,7 +16,7 @@ Command add_bandwidth_bench(Command& bench, Context& context) {
   command.add_option("--backends", options->backends, "backends to measure, such as cpu,systolic")
       .capture_default_str();
   command.add_option("--device", options->devices,
-                     "published devices to list beside them, such as h200,a100, or device files");
+                     "published devices to compare, such as h200,a100, or device files");
   add_run_option(command, "--machine", options->machine).only_with("--backends", {"systolic*"});
   add_run_option(command, "--threads", options->threads);
   command.add_flag("--json", context.json, "print JSON");

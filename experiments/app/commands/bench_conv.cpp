@@ -29,7 +29,7 @@ page::Json transfers_json(const std::optional<measure::Transfers>& transfers) {
           {"out", page::time_json(transfers->out)}};
 }
 
-/// time(first) / time(machine); null for the first machine itself.
+/// time(first) / time(backend). Null for the first backend.
 page::Json speedup_json(const measure::SweptMachine& machine, const measure::SweptMachine& first,
                         std::size_t i, bool with_transfers) {
   if (&machine == &first) return nullptr;

@@ -1,5 +1,5 @@
-// `triptych bench strategies`: one training step shared in several ways, measured on this machine's
-// ranks, or modelled on machines that are known by their figures, beside the source survey's table.
+// `triptych bench strategies`: one training step with several strategies, measured on local ranks
+// or modelled from data sheets, with the source survey's table.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -37,7 +37,7 @@ struct StrategiesOptions {
   studies::EpochModel epoch = {.epoch_s = studies::kSurveySingle};
 };
 
-/// Rows that share what is assumed.
+/// Rows with the same assumptions.
 struct StrategySet {
   std::string name;  ///< "measured", "plain" or "fitted"
   std::vector<studies::StrategyRow> rows;
@@ -255,7 +255,7 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
          "host");
   command
       .add_flag("--no-overlap", options.no_overlap,
-                "run collectives after the computation instead of beside it")
+                "run collectives after the computation, without overlap")
       .only_with("--device");
   number("--efficiency", options.assumptions.product_fraction, number_from(0.01, 4.0),
          "fraction of the roofline that products and convolutions reach, where "
@@ -305,7 +305,7 @@ Command add_strategies_bench(Command& bench, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     if (!options->device.empty()) {
-      // The survey's network is the classic U-Net. No other was asked for.
+      // The survey's network is the classic U-Net. No other was requested.
       if (command.count("--model") == 0) {
         options->model.asked.name = "unet-l";
         if (command.count("--batch") == 0) options->batch = 8;

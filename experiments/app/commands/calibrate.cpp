@@ -1,5 +1,5 @@
-// `triptych calibrate`: this machine's ceilings, measured, as a device file; a simulated machine's
-// from its description.
+// `triptych calibrate`: the measured ceilings of this machine as a device file. For a simulated
+// machine, from its description.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/calibrate.h"
 #include "core/base/console.h"

@@ -1,4 +1,4 @@
-// `triptych compare`: one experiment on several machines, and one page of what they gave.
+// `triptych compare`: one experiment on several backends, and one page of results.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -158,34 +158,40 @@ void print_classes(const Comparison& all) {
   table.print();
 }
 
+/// A line that is wrapped at the width of the terminal.
+template <typename... Values>
+void print_prose(fmt::format_string<Values...> format, Values&&... values) {
+  print_text("{}", page::fitted(fmt::format(format, std::forward<Values>(values)...), 2));
+}
+
 void print_verdict(const Comparison& all) {
   const auto verdict = all.verdict();
   const auto names = fmt::format("{}", fmt::join(verdict.machines, ", "));
   if (verdict.machines.size() < 2) {
-    print_text("one machine alone: nothing to compare its bits with\n");
+    print_prose("one machine alone: nothing to compare its bits with");
   } else if (verdict.identical()) {
-    print_text("identical to the bit: losses, weights and masks of {}\n", names);
+    print_prose("identical to the bit: losses, weights and masks of {}", names);
   } else {
-    print_text("not identical: {}{}{}of {} differ from those of {}\n",
-               verdict.losses ? "" : "losses ", verdict.weights ? "" : "weights ",
-               verdict.masks ? "" : "masks ", fmt::join(verdict.different, ", "),
-               verdict.machines.front());
+    print_prose("not identical: {}{}{}of {} differ from those of {}",
+                verdict.losses ? "" : "losses ", verdict.weights ? "" : "weights ",
+                verdict.masks ? "" : "masks ", fmt::join(verdict.different, ", "),
+                verdict.machines.front());
     if (verdict.machines.size() - verdict.different.size() > 1) {
       std::vector<std::string> same;
       std::ranges::copy_if(verdict.machines, std::back_inserter(same), [&](const auto& name) {
         return std::ranges::count(verdict.different, name) == 0;
       });
-      print_text("identical to the bit: {}\n", fmt::join(same, ", "));
+      print_prose("identical to the bit: {}", fmt::join(same, ", "));
     }
   }
   if (!all.difference) return;
   const auto& d = *all.difference;
   if (d.node.empty()) {
-    print_text("no node differs when {} and {} train again; {}\n", d.first, d.second, d.why);
+    print_prose("no node differs when {} and {} train again; {}", d.first, d.second, d.why);
   } else {
-    print_text(
+    print_prose(
         "first difference: step {}, node \"{}\", output {}, element {}: {} on {}, {} on {}; "
-        "{} of {} elements; {}\n",
+        "{} of {} elements; {}",
         d.step + 1, d.node, d.output, d.element, d.values[0], d.first, d.values[1], d.second,
         d.different_elements, d.of, d.why);
   }
@@ -220,7 +226,7 @@ void finish(const Comparison& all, const PageFiles& files, bool json) {
   print_classes(all);
   print_verdict(all);
   for (const auto& note : report.at("results").at("notes"))
-    print_text("note: {}\n", note.get<std::string>());
+    print_prose("note: {}", note.get<std::string>());
   print_text("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
 }
 
@@ -331,8 +337,7 @@ void add_compare_command(Command& app, Context& context) {
                   "folder that keeps the run folders (default: they are removed)")
       .output_folder();
   command.add_option("--figures", options->figures,
-                     "device files or published devices whose peak rates replace the measured "
-                     "ones");
+                     "device files or published devices, for peak rates in place of measured ones");
   command.add_option("--recorded", options->recorded,
                      "folder with sessions of gpu_session.sh (default: experiments/recorded of the "
                      "source tree)");

@@ -1,4 +1,4 @@
-// The command `completion`: a script by which a shell completes commands, options and their values.
+// `triptych completion`: a script for shell completion of commands, options and values.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -80,7 +80,7 @@ std::vector<Words> words_of(const Command& app) {
   return all;
 }
 
-/// Patterns "'train --backend'|'run --backend'" of the options by what completes their values.
+/// Patterns "'train --backend'|'run --backend'" of the options by kind of completion.
 using Patterns = std::map<std::string, std::vector<std::string>>;
 
 std::string value_cases(const std::vector<Words>& all) {
@@ -101,9 +101,9 @@ std::string value_cases(const std::vector<Words>& all) {
   return cases;
 }
 
-/// Also zsh's, which understands bash's completions by its bashcompinit. The command is what stands
-/// before the word as far as the program has such one. After a comma of a value another value
-/// follows. The shell offers files where the script has no words.
+/// Also zsh's, which understands bash's completions by its bashcompinit. The command is the longest
+/// prefix of the line that names one. After a comma of a value another value follows. The shell
+/// offers files where the script has no words.
 std::string bash_script(const std::vector<Words>& all) {
   std::string cases;
   std::vector<std::string> known;

@@ -1,5 +1,5 @@
-// `triptych cross-validate`: the same training several times, each part of the images judged once
-// by a model that has not seen it.
+// `triptych cross-validate`: one training per part of the images. Each part is scored once by a
+// model that has not seen it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ struct CrossValidationOptions {
 
 struct Fold {
   std::int64_t number = 1;
-  EpochReport report;  ///< of the weights that are kept
+  EpochReport report;  ///< of the saved weights
   page::Json run;
 };
 

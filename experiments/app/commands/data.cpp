@@ -41,7 +41,7 @@ struct DataOptions {
   std::int64_t ignore_label = -1;
 };
 
-/// The folders that are named; else images/ and masks/ below the folder, or the folder itself.
+/// The given folders. Default: images/ and masks/ below the folder, or the folder itself.
 segmentation::DatasetOptions dataset_options(const DataOptions& options) {
   const fs::path folder = options.folder;
   segmentation::DatasetOptions result;

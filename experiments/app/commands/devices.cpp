@@ -1,4 +1,5 @@
-// `triptych devices`: every machine of this build, what it is, or why it cannot be used.
+// `triptych devices`: every backend of this build with its properties, or the reason why it is not
+// available.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -72,7 +73,8 @@ std::string list_of_properties(const DeviceInfo& info) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// A few lines for each backend. Of one with many machines the properties are left to --json.
+/// A few lines for each backend. The table omits the properties of a backend with many machines.
+/// --json has them.
 void print_backend(const Backend& backend) {
   const auto print = [](const std::string& text) { print_text("{}", page::wrapped(text, 4)); };
   const auto availability = backend.availability();

@@ -1,4 +1,4 @@
-// `triptych doctor`: what is here, what is missing, and the command that would add it.
+// `triptych doctor`: installed and missing parts, and the command that adds each.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>

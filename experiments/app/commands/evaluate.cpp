@@ -1,4 +1,4 @@
-// `triptych evaluate`: a trained model judged on images whose masks are known.
+// `triptych evaluate`: scores of a trained model on images with known masks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -62,8 +62,8 @@ void require_examples(const EvaluateOptions& options, const segmentation::Datase
                                     data.arrays ? "--data or --input" : "--data"));
 }
 
-/// Refuses to write over what is not this program's, before the work, and keeps other commands
-/// from writing there until the result is gone: the files are one report.
+/// Refuses to overwrite files of other programs, before the work. Keeps other commands from writing
+/// there until the result is complete, since the files are one report.
 std::unique_ptr<FolderLock> take_room_for_report(const EvaluateOptions& options,
                                                  const training::RunConfig& config) {
   if (options.out.empty()) return nullptr;
@@ -96,7 +96,7 @@ void warn_of_ranges(const training::SavedRun& run, const segmentation::Dataset& 
 
 class Judge {
  public:
-  /// Throws Interrupted from judge() and write() when `interrupted` is set.
+  /// Makes judge() and write() throw Interrupted when `interrupted` is set.
   Judge(const DeviceSet& machine, const training::SavedRun& run, const EvaluateOptions& options,
         const std::atomic<bool>& interrupted)
       : run_(run),
@@ -134,8 +134,8 @@ class Judge {
   }
 
  private:
-  /// Files of the images at these positions, by name. Complete before anything is written, so that
-  /// a wish to stop leaves what is there as it is.
+  /// Files of the images at these positions, by name. Complete before the first write, so that an
+  /// interruption leaves existing files unchanged.
   std::map<std::string, std::string> worst_pictures(const segmentation::Dataset& images,
                                                     const std::vector<std::size_t>& positions) {
     std::map<std::string, std::string> files;
@@ -153,7 +153,7 @@ class Judge {
   training::Segmenter segmenter_;
 };
 
-/// Names of the data and the machine, with the scores in `judged`.
+/// Names of the data and the backend, with the scores in `judged`.
 Json report_json(const EvaluateOptions& options, const training::RunConfig& config,
                  const DeviceSet& machine, const segmentation::Dataset& images,
                  const Json& judged) {
@@ -175,13 +175,13 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
   return document("evaluate", Json::array({std::move(result)}));
 }
 
-/// Prints the report where JSON is asked for.
+/// Prints the report if --json is set.
 bool said_as_json(const Context& context, const Json& report) {
   if (context.json) print_json(report);
   return context.json;
 }
 
-/// Says how many of what were judged, and where.
+/// Prints the number of scored examples and the backend.
 void print_subject(std::string_view noun, const DeviceSet& machine,
                    const segmentation::Dataset& data) {
   print_text("{} on {} ({}){}{}\n\n", counted(std::ssize(data.samples), noun),
@@ -229,7 +229,7 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     print_text("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
-/// Options that judge masks.
+/// Options for scores of masks.
 constexpr std::array<std::string_view, 9> kOfMapScores = {"--worst",     "--regions", "--tolerance",
                                                           "--threshold", "--tta",     "--tile",
                                                           "--margin",    "--labels",  "--invert"};

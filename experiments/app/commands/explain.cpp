@@ -1,5 +1,5 @@
-// `triptych explain`: what a model becomes on a machine: placement, kernel per node and why,
-// memory, work, and what each pass changed.
+// `triptych explain`: placement, the kernel of each node with the reason, memory, work, and the
+// changes of each pass.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/base/console.h"
@@ -71,7 +71,7 @@ page::Json node_json(const Plan& plan, const Step& step) {
           {"crossings", std::move(crossings)}};
 }
 
-/// Tiles of the plan, and of the same plan by the planner alone, where tiles were asked for.
+/// Tiles of the plan, and of the planner's own plan if tiles were requested.
 struct Tilings {
   std::vector<measure::ArrayTiling> chosen, planned;
 };

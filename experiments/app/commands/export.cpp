@@ -26,7 +26,7 @@ struct ExportOptions {
   training::RunExportOptions file;
   std::string names;
   bool previous = false;
-  bool names_pixels = false;  ///< --pixels was given
+  bool names_pixels = false;  ///< True if --pixels was given
 
   bool is_onnx() const { return out.ends_with(".onnx"); }
 };

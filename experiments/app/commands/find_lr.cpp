@@ -1,4 +1,4 @@
-// `triptych find-lr`: a short training whose learning rate rises, and the rates that it suggests.
+// `triptych find-lr`: a short training with a rising learning rate, and the suggested rates.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// `triptych import`: what of an ONNX file is supported, node by node, on which machine and under
-// which contract, before anything runs.
+// `triptych import`: the supported nodes of an ONNX file, with backend and contract, before
+// anything runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -218,7 +218,7 @@ void add_import_command(Command& app, Context& context) {
   auto command = app.add_subcommand("import", "Show where each node of an ONNX file can run");
   command.add_option("model", options->model.file, "ONNX file").required();
   options->model.add_to(command);
-  command.add_option("--backend", options->backends,
+  command.add_option("--backends", options->backends,
                      "backends to show (default: all available ones)");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { import(*options, context); });

@@ -111,8 +111,8 @@ std::pair<std::size_t, std::string> output_of(const std::string& text, std::size
                   numbers.empty() ? 1 : numbers.front(), text));
 }
 
-/// Description of the first element that is further than allowed from what was expected, and of how
-/// many are. Empty: none.
+/// Description of the first element outside the tolerance, and the number of such elements. Empty:
+/// none.
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
   if (got.spec() != expected.spec()) {
     return fmt::format("is {}, and {} was expected", to_string(got.spec()),
@@ -212,7 +212,7 @@ void print_fault(const KernelFault& fault, bool skips_ended) {
 
 constexpr std::size_t kShown = 8;
 
-/// The first numbers of what the kernel may have written.
+/// The first numbers of each array that the kernel may write.
 void print_outputs(const KernelRun& run) {
   for (const auto& output : run.outputs) {
     auto values = to_doubles(output.tensor);

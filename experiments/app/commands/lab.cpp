@@ -1,4 +1,4 @@
-// `triptych lab`: lessons that hand out a folder and grade what becomes of it.
+// `triptych lab`: creates a lab's folder and grades a submission.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -28,7 +28,7 @@ struct LabOptions {
   std::string folder;
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
-  std::string labs;  ///< folder; empty: the program's labs
+  std::string labs;  ///< folder. Empty: the program's labs
   bool notebook = false, without_predictions = false;
   Confinement confine = Confinement::Available;
 
@@ -78,7 +78,7 @@ void start_lab(const LabOptions& options, bool json) {
 
 void commit_predictions(const LabOptions& options, bool json) {
   const auto& lab = options.lab();
-  labs::Submission submission(options.submission(), lab.number, 0);
+  labs::Submission submission(options.submission(), {lab.number, lab.version}, 0);
   labs::predict(lab, submission);
   if (json) {
     auto result = lab_json(lab);
@@ -88,8 +88,8 @@ void commit_predictions(const LabOptions& options, bool json) {
   print_text("your predictions are committed; now: triptych lab check {}\n", lab.number);
 }
 
-/// Below each other: the first line of what is said as a paragraph, others, which are a tool's, as
-/// they are.
+/// As a list: wraps the first line of a message as a paragraph. The other lines come from a tool
+/// and stay unchanged.
 std::string paragraph(const labs::Item& item) {
   constexpr std::size_t indent = 11;
   const auto end = std::min(item.said.find('\n'), item.said.size());
@@ -100,7 +100,7 @@ std::string paragraph(const labs::Item& item) {
   return text;
 }
 
-/// Behind a bar, so that no line looks like one of this program.
+/// With a bar in front, so that no line can imitate a message of this program.
 std::string quoted(const std::string& text) {
   std::istringstream lines(text);
   std::string result;
@@ -145,8 +145,8 @@ Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const Lab
   return result;
 }
 
-/// A student should not lose the points of all predictions by a check that came too soon; who
-/// grades (the option results) takes what there is.
+/// A check that comes too soon should not cost the points of all predictions. A grader (option
+/// --results) accepts the submission as it is.
 void require_predictions(const LabOptions& options, const labs::Submission& submission) {
   if (options.without_predictions || !options.results.empty() || !submission.can_still_predict())
     return;
@@ -157,8 +157,8 @@ void require_predictions(const LabOptions& options, const labs::Submission& subm
                   submission.folder().string(), options.number));
 }
 
-/// The file of the option results, if it was given. It holds no points from the begin on, so that
-/// it has a reason even where nothing ends this program in an orderly way.
+/// The file of the option --results, if given. It holds no points from the begin on, so that it has
+/// a reason even where nothing ends this program in an orderly way.
 class ResultsFile {
  public:
   ResultsFile(const LabOptions& options, const labs::Lab& lab)
@@ -204,8 +204,8 @@ void note_that_results_were_seen(labs::Submission& submission) {
 labs::Submission open_submission(const LabOptions& options, const labs::Lab& lab) {
   const auto seed = static_cast<std::uint64_t>(options.seed);
   if (!options.results.empty())
-    return labs::Submission::to_grade(options.submission(), lab.number, seed);
-  return {options.submission(), lab.number, seed};
+    return labs::Submission::to_grade(options.submission(), {lab.number, lab.version}, seed);
+  return {options.submission(), {lab.number, lab.version}, seed};
 }
 
 void check_lab(const LabOptions& options, Context& context) {
@@ -289,7 +289,7 @@ void add_lab_command(Command& app, Context& context) {
   on_call(predicting,
           [&context](const LabOptions& given) { commit_predictions(given, context.json); });
   auto checking =
-      add_part(command, context, options, "check", "Grade a folder and explain what is wrong");
+      add_part(command, context, options, "check", "Grade a folder and explain mistakes");
   add_folder(checking, *options);
   checking
       .add_text(

@@ -23,8 +23,8 @@
 namespace triptych::app {
 namespace {
 
-// A training run on processes that goes on from its last checkpoint, with fewer of them, when some
-// are lost.
+// A training run on processes. If ranks are lost, it resumes from its last checkpoint with fewer
+// ranks.
 
 /// Continuation after a launch.
 struct Continuation {
@@ -38,9 +38,9 @@ class ElasticRun {
   /// that they name.
   explicit ElasticRun(const std::vector<std::string>& arguments);
 
-  /// Continuation after a launch of so many ranks: the largest number of those left that the run
-  /// can be shared by, when at least one was lost and there is a checkpoint newer than the one that
-  /// the run last went on from.
+  /// Resumption after a launch with this number of ranks. It needs a lost rank and a checkpoint
+  /// newer than the last one used, and takes the largest remaining number of ranks that can share
+  /// the run.
   Continuation after(const parallel::LaunchOutcome& outcome, int ranks);
   /// Arguments of the program, to go on.
   std::vector<std::string> arguments() const;
@@ -53,7 +53,7 @@ class ElasticRun {
   /// At most `left`. 0: none. `why_not` is about the first that was tried.
   int shareable(const training::SavedRun& saved, int left, std::string& why_not) const;
 
-  CommandLine app_;  ///< knows which options were given
+  CommandLine app_;  ///< knows the given options
   TrainOptions options_;
   std::optional<std::int64_t> went_on_from_;  ///< step of a checkpoint
 };
@@ -132,8 +132,8 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
   return 0;
 }
 
-/// The exit code of ranks that are not launched again, and a document about their failure if they
-/// were asked for one.
+/// The exit code of ranks that are not launched again. Prints a document about their failure if
+/// they had --json.
 int end(const parallel::Launch& request, const parallel::LaunchOutcome& outcome) {
   const auto& arguments = request.arguments;
   if (outcome.exit_code != 0 && std::ranges::find(arguments, "--json") != arguments.end())
@@ -141,14 +141,14 @@ int end(const parallel::Launch& request, const parallel::LaunchOutcome& outcome)
   return outcome.exit_code;
 }
 
-/// Prints what came of it, in one line.
+/// Prints the result in one line.
 int launch_once(const parallel::Launch& request) {
   const auto outcome = parallel::launch(request);
   say_always(fmt::format("triptych launch: {}\n", outcome.verdict));
   return end(request, outcome);
 }
 
-/// Launches until the run has ended; one line each time.
+/// Launches until the run has ended and prints one line each time.
 int launch_elastic(parallel::Launch request) {
   ElasticRun run(request.arguments);
   while (true) {

@@ -1,4 +1,4 @@
-// `triptych machine`: the systolic machines there are, what one is, and the RTL of one's own.
+// `triptych machine`: lists systolic machines, shows one, and builds the RTL of a new one.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -38,7 +38,7 @@ struct MachineCommand {
   Confinement confine = Confinement::None;
 };
 
-/// A multiply-add in every cell and cycle, as two operations: what no program exceeds.
+/// A multiply-add in every cell and cycle, as two operations: the upper bound of every program.
 double peak(const MachineConfig& machine) {
   return 2.0 * machine.rows * machine.columns * machine.clock_mhz * 1e6;
 }
@@ -139,7 +139,7 @@ std::string explanation(const MachineConfig& machine) {
   return text + "\n";
 }
 
-/// The file goes to standard output alone, so that it can be kept and changed.
+/// The file is the only content of standard output, so that users can redirect and edit it.
 void show(const MachineCommand& options, bool json) {
   const MachineConfig machine = mmu::find_machine(options.machine);
   if (json) return print_document("machine", page::Json::array({machine_json(machine)}));
@@ -147,7 +147,7 @@ void show(const MachineCommand& options, bool json) {
   say_always("\n" + explanation(machine));
 }
 
-/// Prints the steps of a build, each with what it took.
+/// Prints the steps of a build with their times.
 class Steps {
  public:
   explicit Steps(bool quiet) : quiet_(quiet) {}

@@ -39,7 +39,7 @@ std::string read_text(const std::string& path) {
   return std::string(without_byte_order_mark(text));
 }
 
-/// The result of `read`, errors of which begin with the file's name.
+/// The result of `read`. Its errors begin with the file's name.
 template <class Read>
 auto read_program(const std::string& path, Read read) {
   const std::string text = read_text(path);
@@ -157,7 +157,7 @@ void print_run(const measure::ProgramRequest& request, const measure::ProgramRun
   counters.print();
 }
 
-/// Finds what stands in the way of the outputs, before the run.
+/// Reports conflicts of the outputs before the run.
 void require_files(const MmuOptions& options, const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
     if (!file.empty()) require_writable(file);

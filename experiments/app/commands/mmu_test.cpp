@@ -1,4 +1,4 @@
-// `triptych mmu test`: programs whose texts hold numbers and what is expected of them, on a machine
+// `triptych mmu test`: runs programs that contain their inputs and expected outputs, on a machine
 // or on variants of its RTL.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/mmu_test.h"

@@ -1,5 +1,5 @@
-// `triptych run`: a trained model on images and folders of them; writes masks and what else is
-// known of them. Of an ONNX file: run_onnx.h.
+// `triptych run`: applies a trained model to images and folders. Writes masks and other
+// predictions. For an ONNX file: run_onnx.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -323,7 +323,7 @@ void run(const RunOptions& options, const Command& command, Context& context) {
 constexpr std::array<std::string_view, 1> kOfRuns = {"--previous"};
 constexpr std::array<std::string_view, 1> kOfModels = {"--bind"};
 
-/// True for the file of an ONNX model, also for the name of a missing one; false for a run.
+/// True for an ONNX file, even if it is missing. False for a run.
 bool is_model(const fs::path& path) {
   if (fs::is_directory(path)) return false;
   return fs::exists(path) || path.extension() == ".onnx";

@@ -82,7 +82,7 @@ const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes
                                 : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
-/// The node whose waves or PEs are wanted by `option`, and the window of its program.
+/// The node that `option` selects for waves or PEs, and its window of the program.
 std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
     const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
     const std::string& cycles, std::string_view option) {
@@ -246,7 +246,8 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
   if (!options.out.empty()) print_text("written: {}\n", options.out);
 }
 
-/// A training step of several ranks: each one's computation and communication beside one another.
+/// A training step of several ranks: the computation and communication of each on a common time
+/// axis.
 void trace_ranks(const TraceOptions& options, const Context& context) {
   if (options.mode != measure::Mode::Train ||
       options.machine.parallel.transport == training::Transport::Mpi) {
@@ -292,7 +293,7 @@ std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
   return text;
 }
 
-/// Runs a plan once, watched, and writes what the options ask for.
+/// Runs a plan once with observers and writes the requested files.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
   const DeviceSet machine(options.machine);
   say_note(machines::clock_note(machine.config()));
@@ -367,7 +368,7 @@ void add_array_options(Command& command, training::ExecutionConfig& machine) {
   add_options(command, {training::OptionGroup::Tiling}, {.machine = &machine});
 }
 
-/// Options of what is written. `only_array` has no other machine and no ranks.
+/// Options of the outputs. `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
   add_run_option(command, "--batch", options.batch, "images or products per step");
@@ -399,7 +400,7 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   command.add_flag("--json", context.json, "print JSON");
 }
 
-/// The options of one operator. On a small array unless another machine is asked for.
+/// The options of one operator. Uses a small array by default.
 std::shared_ptr<TraceOptions> operator_options() {
   auto options = std::make_shared<TraceOptions>();
   options->machine.backend = "systolic";

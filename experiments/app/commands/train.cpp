@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,7 +11,6 @@
 #include "backends/all_backends.h"
 #include "core/base/console.h"
 #include "core/base/interrupt.h"
-#include "core/base/list_text.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
 #include "experiments/app/message.h"
@@ -34,11 +34,17 @@ using training::End;
 using training::EpochReport;
 using training::TrainingRun;
 
-/// The backends asked for: a comma list, or "all" for every machine that is available here. What
-/// only stands in for a machine takes long, its times say nothing, and it must be named.
-std::vector<std::string> backend_names(const std::string& text) {
+constexpr std::string_view kAll = "all";
+
+bool all_asked(const TrainOptions& options) {
+  return std::ranges::equal(options.command.backends, std::array{kAll});
+}
+
+/// The backend of --backend, or those of --backends. "all" means every available device. Emulated
+/// devices are slow and have no meaningful times, so a user must request them explicitly.
+std::vector<std::string> backend_names(const TrainOptions& options) {
   std::vector<std::string> names;
-  if (text == "all") {
+  if (all_asked(options)) {
     for (const Backend* backend : all_backends()) {
       if (backend->emulates().empty() && backend->availability().available) {
         names.emplace_back(backend->name());
@@ -46,12 +52,18 @@ std::vector<std::string> backend_names(const std::string& text) {
     }
     return names;
   }
-  for (const auto& name : split_list(text)) {
+  for (const auto& name : options.command.backends) {
     if (std::ranges::count(names, name) > 0) {
-      throw InvalidArgument(fmt::format("--backend names {} twice", name));
+      throw InvalidArgument(fmt::format("--backends names {} twice", name));
     }
     names.push_back(name);
   }
+  const auto& one = options.machine.backend;
+  if (one == kAll || one.find(',') != one.npos) {
+    throw InvalidArgument(
+        fmt::format("--backend takes one backend; for several: --backends {}", one));
+  }
+  if (names.empty()) names.push_back(one);
   return names;
 }
 
@@ -97,7 +109,7 @@ void print_one_rank(const training::ParallelConfig& config) {
       "without --ranks 2 or more");
 }
 
-/// Prints what the ranks will exchange, before they do.
+/// Prints the planned communication of the ranks.
 void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return print_one_rank(config);
@@ -137,7 +149,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
 }
 
-/// Prints what the ranks exchanged.
+/// Prints the communication of the ranks.
 void print_communication(const DeviceSet& machine, const training::Trainer& trainer,
                          std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
@@ -226,14 +238,14 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   report.results.back()["evaluation"] = std::move(evaluation);
 }
 
-/// Writes and returns the document of what was trained so far.
+/// Writes and returns the document of the completed runs.
 page::Json write_report(const std::filesystem::path& folder, const Report& report) {
   auto json = document("train", report.results);
   write_run_report(folder, json);
   return json;
 }
 
-/// A run that is longer than what was asked for keeps all its files.
+/// A run that is already longer than requested keeps all its files.
 void leave_unchanged(const DeviceSet& machine, const TrainingRun& run, Report& report) {
   report.unchanged = true;
   if (!training::leads(machine.config().parallel)) return;
@@ -260,14 +272,14 @@ void resume(const TrainOptions& options, Report& report) {
 }
 
 /// Trains on one machine after another. All are opened first, so that a wrong name costs no
-/// training. When a later one fails the report of those before is kept.
+/// training. If a later run fails, the report of the earlier ones remains.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
   const bool leads = training::leads(options.machine.parallel);
   if (leads) require_outside(folder, config.data);
   if (leads) training::require_room(folder);
   std::vector<std::unique_ptr<DeviceSet>> machines;
-  const auto backends = backend_names(options.machine.backend);
+  const auto backends = backend_names(options);
   const auto count = backends.size();
   for (const auto& backend : backends) {
     auto machine = options.machine_config();
@@ -295,9 +307,9 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
         run.replay(training::load_updates(options.command.replay));
       train_on(*machine, run, options, report);
     } catch (const Error& error) {
-      // Not every machine can do everything that all of them are asked for.
-      const bool left_out = options.machine.backend == "all" &&
-                            dynamic_cast<const UnsupportedError*>(&error) != nullptr;
+      // Not every backend supports all options.
+      const bool left_out =
+          all_asked(options) && dynamic_cast<const UnsupportedError*>(&error) != nullptr;
       if (!left_out) {
         if (!report.rows.empty()) write_report(folder, report);
         throw;

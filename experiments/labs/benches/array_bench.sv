@@ -1,5 +1,5 @@
-// Around the array of lab 1: memories of x and w that answer in the cycle after they are asked, and
-// a log of each read and each result. A memory that is not asked shows garbage.
+// Test bench for the array of lab 1: memories of x and w that answer in the cycle after a request,
+// and a log of each read and each result. A memory that is not asked shows garbage.
 // SPDX-License-Identifier: Apache-2.0
 module lab_case #(
     parameter int Size = 4,

@@ -1,5 +1,6 @@
-// Around the cell of lab 5: four of them in a column, each fed Latency cycles after the one above
-// it, and a log of what leaves the last one. Before and after its numbers a lane shows garbage.
+// Test bench for the cell of lab 5: four cells in a column, each fed Latency cycles after the one
+// above it, and a log of the outputs of the last one. Before and after its numbers a lane shows
+// garbage.
 // SPDX-License-Identifier: Apache-2.0
 module lab_bench #(
     parameter int Rows = 4,  // of x
@@ -10,7 +11,7 @@ module lab_bench #(
     output logic done_o
 );
   localparam int CELLS = 4;
-  localparam int START = 3;  // cycle of the first x; the weights come in cycle 0
+  localparam int START = 3;  // cycle of the first x. The weights come in cycle 0
   logic [7:0] x_memory[Rows*CELLS];
   logic [7:0] w_memory[CELLS];
   logic [31:0] s_memory[Rows];

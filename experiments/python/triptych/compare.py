@@ -15,9 +15,10 @@ from .train import Progress, _Listener
 
 
 class Comparison:
-    """The numbers and the page of a comparison, as `triptych compare` writes them."""
+    """The numbers and the page of a comparison, as `triptych compare --json` prints them."""
 
     def __init__(self, document: str) -> None:
+        _triptych.check_comparison(document)
         self._text = document
         #: All of it, as docs/reference/json.md says: environment, results.
         self.document: dict[str, Any] = json.loads(document)

@@ -13,13 +13,17 @@ from . import _triptych
 
 Array = numpy.ndarray[Any, Any]
 
+#: Keywords of a machine and of ranks.
+MACHINE = {option["python"] for option in _triptych.run_options() if option["python"]}
+
 
 def merge(into: dict[str, Any], changes: Mapping[str, Any], path: str = "") -> None:
     """Changes fields of a run's configuration. Raises BadInput for one that it lacks."""
     for key, value in changes.items():
         if key not in into:
-            names = ", ".join(sorted(into))
-            raise _triptych.BadInput(f"a run has no {path}{key}; there are: {names}")
+            names = sorted({*into, *(() if path else MACHINE)})
+            near = _triptych.suggestion(key, names) or f"; there are: {', '.join(names)}"
+            raise _triptych.BadInput(f"a run has no {path}{key}{near}")
         if isinstance(into[key], dict) and isinstance(value, dict):
             merge(into[key], value, f"{path}{key}.")
         else:

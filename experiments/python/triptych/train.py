@@ -14,7 +14,7 @@ from typing import Any, cast
 
 
 from . import _triptych
-from .data import Array, given, merge, picture_array, run_config
+from .data import MACHINE, Array, given, merge, picture_array, run_config
 from .table import Table, format_value
 
 #: Fields of a run's configuration that may change when it is resumed, as "steps" or "data.source".
@@ -23,9 +23,6 @@ MAY_CHANGE = tuple(
     for option in _triptych.run_options()
     if not option["of_machine"] and option["field"] and option["policy"] == "replaceable"
 )
-
-#: Keywords of a machine and of ranks.
-_MACHINE = {option["python"] for option in _triptych.run_options() if option["python"]}
 
 
 def _require_changeable(names: Iterable[str]) -> None:
@@ -149,7 +146,7 @@ class Trainer:
         **changes: Any,
     ) -> None:
         options = {"backend": backend, "contract": contract, **(machine or {})}
-        options |= {key: changes.pop(key) for key in _MACHINE & changes.keys()}
+        options |= {key: changes.pop(key) for key in MACHINE & changes.keys()}
         config = run_config(model, changes)
         self._set_data(config, data, validation)
         folder = pathlib.Path(out) if out is not None else _new_folder(config["model"]["name"])

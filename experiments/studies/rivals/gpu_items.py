@@ -70,7 +70,7 @@ def part_a():
             conformance("hopper_references", 90, "*LargeProducts*", backends="cuda"),
             conformance("conformance", 120, "*OnEveryBackend*"),
             triptych("same_bits", 50, "train --model unet-s --steps 20 --contract bf16-exact "
-                     "--backend cpu,cuda --out WORK/same_bits")]
+                     "--backends cpu,cuda --out WORK/same_bits")]
 
 
 def part_b():

@@ -116,7 +116,27 @@ std::vector<std::uint16_t> error_panel(const Sample& sample,
   return panel;
 }
 
+Image picture(std::vector<std::uint16_t> samples, std::int64_t channels, std::int64_t height,
+              std::int64_t width) {
+  Image image;
+  image.channels = channels;
+  image.height = height;
+  image.width = width;
+  image.samples = std::move(samples);
+  return image;
+}
+
 }  // namespace
+
+Image input_picture(const Sample& sample) {
+  if (sample.channels == 3) return picture(input_panel(sample), 3, sample.height, sample.width);
+  return picture(image_panel(sample, 0), 1, sample.height, sample.width);
+}
+
+Image label_picture(std::span<const std::uint8_t> labels, std::int64_t height, std::int64_t width,
+                    std::int64_t classes) {
+  return picture(label_panel(labels, width, classes), 1, height, width);
+}
 
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes) {

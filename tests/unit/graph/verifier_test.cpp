@@ -65,9 +65,9 @@ TEST(Verifier, refuses_two_values_of_one_name) {
 TEST(Verifier, refuses_values_and_nodes_without_a_name) {
   Parts values(conv_norm_relu(false)), nodes(conv_norm_relu(false));
   values.values[1].name = "";
-  values.expect_failure("two values are named \"\"");
+  values.expect_failure("value 1 has no name");
   nodes.nodes[0].name = "";
-  nodes.expect_failure("another node has the same name");
+  nodes.expect_failure("node 0 has no name");
 }
 
 TEST(Verifier, refuses_an_activation_without_producer) {

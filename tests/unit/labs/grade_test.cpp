@@ -33,7 +33,7 @@ Lab lab_with(Grade grade) {
 
 class GradeTest : public ::testing::Test {
  protected:
-  Submission submission() const { return Submission::to_grade(folder_.path(), 7, 1); }
+  Submission submission() const { return Submission::to_grade(folder_.path(), {7, 1}, 1); }
   Report graded(Grade grade) const {
     Bench bench;
     return check(lab_with(grade), submission(), bench);
@@ -107,10 +107,15 @@ TEST_F(GradeTest, files_of_a_submission_cost_their_points) {
   EXPECT_THAT(graded(fine).items[2].said, HasSubstr("answers.json"));
   put(".lab.json", R"({"lab": 3})");
   EXPECT_THAT(graded(fine).items[1].said, HasSubstr("is of lab 3, not of lab 7"));
+  put(".lab.json", R"({"schema": 1, "lab": 7, "version": 2})");
+  EXPECT_THAT(graded(fine).items[1].said,
+              HasSubstr("has version 2 of lab 7, and this program has version 1"));
+  EXPECT_EQ(graded(fine).earned(), 60) << "the code counts";
   put("answers.json", R"({"explanations": {"q": "b"}})");
   EXPECT_THAT(graded(fine).items[2].said, HasSubstr("look again"));
-  EXPECT_THROW(Submission(folder_.path(), 7, 1), InvalidArgument) << "for a student it is an error";
-  EXPECT_THROW(Submission::to_grade(folder_.path() / "none", 7, 1), InvalidArgument);
+  EXPECT_THROW(Submission(folder_.path(), {7, 1}, 1), InvalidArgument)
+      << "for a student it is an error";
+  EXPECT_THROW(Submission::to_grade(folder_.path() / "none", {7, 1}, 1), InvalidArgument);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class PythonLabTest : public ::testing::Test {
                                          "def grade(submission, bench, report, hidden):\n" + body);
     Bench bench;
     return check(labs_in(folder_.path() / "labs").at(0),
-                 Submission::to_grade(folder_.path() / "mine", 12, 5), bench);
+                 Submission::to_grade(folder_.path() / "mine", {12, 1}, 5), bench);
   }
   std::string refusal() const {
     try {

@@ -149,6 +149,14 @@ TEST(Placement, a_kernel_that_is_not_worth_it_is_passed_over_unless_it_is_forced
   EXPECT_EQ(place(relu_graph(), devices, forced)[0].kernel->name, "large");
 }
 
+TEST(Placement, a_kernel_can_name_the_unit_that_it_runs_on) {
+  auto entry = kernel_entry<ReferenceKernel<false>>("Relu", "fast");
+  entry.worth = [](const KernelQuery&) { return Verdict{true, "runs on the tile unit"}; };
+  ReferenceDevice device("toy", {not_worth_it("large"), entry});
+  Device* const devices[] = {&device};
+  EXPECT_EQ(place(relu_graph(), devices, {})[0].choice, "runs on the tile unit");
+}
+
 TEST(Placement, what_transforms_its_operands_is_left_out_where_it_is_not_wanted) {
   auto fast = kernel_entry<ReferenceKernel<false>>("Relu", "fast");
   fast.accuracy = Accuracy::Transformed;

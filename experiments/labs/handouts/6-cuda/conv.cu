@@ -30,9 +30,9 @@ __global__ void tiled(const float* x, const float* weights, float* y, int C, int
   // Yours.
 }
 
-/// Y = weights (K x 9C) times columns (9C x HW); the element of the columns in row (c, i, j) and
-/// column (h, w) is an input, and is never stored in global memory. Grid (ceil(H W / 32),
-/// ceil(K / 32)), blocks of 32 x 8: a block has 32 channels of 32 outputs, a thread four of them.
+/// Y = weights (K x 9C) times columns (9C x HW). The element of the columns in row (c, i, j) and
+/// column (h, w) is an input. It is never stored in global memory. Grid (ceil(H W / 32), ceil(K /
+/// 32)), blocks of 32 x 8: a block has 32 channels of 32 outputs, a thread four of them.
 __global__ void gemm(const float* x, const float* weights, float* y, int C, int K, int H, int W) {
   // Yours.
 }
