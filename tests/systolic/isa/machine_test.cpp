@@ -85,6 +85,18 @@ TEST(Machine, a_short_file_has_cells_of_one_cycle_and_a_clock_of_nobody) {
   EXPECT_NE(find_machine("mmu4").clock_source, "");
 }
 
+TEST(Machine, both_dataflows_need_cells_of_one_cycle) {
+  const auto machine = parse_machine(R"({"name": "x", "dataflows": "both"})");
+  EXPECT_TRUE(machine.has_output_stationary());
+  EXPECT_EQ(parse_machine(to_json(machine)).dataflows, Dataflows::Both);
+  EXPECT_EQ(parse_machine(R"({"name": "x"})").dataflows, Dataflows::WeightStationary);
+  EXPECT_EQ(complaint(R"({"name": "x", "dataflows": "row-stationary"})"),
+            "[machine] dataflows 'row-stationary': give one of weight-stationary, "
+            "output-stationary, both");
+  EXPECT_THAT(complaint(R"({"name": "x", "dataflows": "both", "pe_latency": 2})"),
+              testing::HasSubstr("give pe_latency 1 or dataflows 'weight-stationary'"));
+}
+
 TEST(Machine, presets_scale_with_the_clock) {
   EXPECT_DOUBLE_EQ(dram_preset("ddr3", 700).bytes_per_cycle, 34000.0 / 700);
   EXPECT_DOUBLE_EQ(dram_preset("hbm", 1000).bytes_per_cycle, 900);
