@@ -508,6 +508,7 @@ MachineConfig random_machine(std::mt19937& random) {
   machine.accumulator_rows = dice.among({16U, 64U, 256U});
   machine.weight_tiles = static_cast<std::uint32_t>(dice.between(1, 4));
   machine.queue_depth = dice.among({1U, 2U, 4U, 16U});
+  if (machine.pe_latency == 1 && dice.one_in(3)) machine.dataflows = Dataflows::Both;
   return vary_machine(machine, random);
 }
 

@@ -46,7 +46,14 @@ mmu_seed(store_and_load_write_at_once timing.cpp
          "std::max(presented, last_grant_)")
 mmu_seed(arrivals_are_never_over requests.h "arrivals_[passed_ % kLimit] < cycle"
          "arrivals_[passed_ % kLimit] + 1 < cycle")
+mmu_seed(drain_slots_are_shared timing.cpp "stays ? 0 : drained_" "Cycle{0}")
+mmu_seed(drains_take_no_time timing.cpp "stays ? machine_.rows : 0" "0U")
+mmu_seed(values_of_the_whole_array timing.cpp "stays ? tile.rows : matmul.count" "matmul.count")
+mmu_seed(stream_waits_for_an_idle_loader weight_tiles.cpp "busy - std::min<Cycle>(busy, 1)" "busy")
+mmu_seed(tile_streams_at_the_start weight_tiles.cpp "start + 1" "start")
+mmu_seed(streamed_tile_enters_the_shadow weight_tiles.cpp "tiles_[moved_].stream" "false")
 # values
+mmu_seed(results_along_the_other_axis functional.cpp "!matmul.transpose" "matmul.transpose")
 mmu_seed(runs_cross_a_row gather.cpp "lane != 0" "true")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
   mmu_seed(subnormals_survive array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")

@@ -20,9 +20,9 @@ std::string complaint(const std::string& json) {
 }
 
 TEST(Machine, every_shipped_machine_is_its_file_and_is_valid) {
-  EXPECT_THAT(machine_names(),
-              testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32", "mmu16-int8",
-                                   "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
+  EXPECT_THAT(machine_names(), testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32",
+                                                    "mmu4-both", "mmu16-both", "mmu16-int8",
+                                                    "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
   for (const std::string& name : machine_names()) {
     const MachineConfig machine = find_machine(name);
     EXPECT_EQ(machine.name, name);
