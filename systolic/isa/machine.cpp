@@ -295,6 +295,7 @@ std::string to_json(const MachineConfig& machine) {
             {"weight_tiles", machine.weight_tiles},
             {"queue_depth", machine.queue_depth},
             {"weight_scheme", to_string(machine.weight_scheme)},
+            {"dataflows", to_string(machine.dataflows)},
             {"vector_lanes", machine.vector_lanes},
             {"dram_bytes", machine.dram_bytes},
             {"dram",
@@ -305,7 +306,6 @@ std::string to_json(const MachineConfig& machine) {
               {"row_bytes", machine.dram.row_bytes},
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
-  if (machine.has_output_stationary()) json["dataflows"] = to_string(machine.dataflows);
   if (machine.array) json["array"] = to_string(*machine.array);
   if (!machine.rtl.empty()) json["rtl"] = absolute_path(machine.rtl);
   return json.dump(2) + "\n";
