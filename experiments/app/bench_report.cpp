@@ -62,7 +62,10 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
     if (row.layer_bounds.empty()) continue;
     result["layers"].back()["bound"] = page::time_json({row.layer_bounds[i], TimeKind::Modelled});
   }
-  for (const auto& use : row.array) result["array"].push_back(to_json(use));
+  for (const auto& use : row.array) {
+    result["array"].push_back(to_json(use));
+    result["array"].back()["dataflows"] = measure::dataflows_json(row.dataflows, use.node);
+  }
   return result;
 }
 
@@ -108,6 +111,7 @@ void print_layers(const BenchRow& row) {
         "that saves multiplications (winograd) may exceed it\n");
   }
   measure::print_array_use(row.array);
+  measure::print_dataflows(row.dataflows);
 }
 
 /// The most FLOP/s among the kernels of this row's problem.

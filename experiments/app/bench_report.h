@@ -10,6 +10,7 @@
 #include "core/runtime/executor.h"
 #include "core/runtime/kernel_counters.h"
 #include "experiments/measure/array_use.h"
+#include "experiments/measure/dataflows.h"
 #include "experiments/measure/statistics.h"
 #include "experiments/page/json.h"
 
@@ -43,6 +44,7 @@ struct BenchRow {
   std::vector<double> layer_bounds;
   std::optional<training::HostShare> host;
   std::vector<measure::ArrayUse> array;
+  std::vector<measure::DataflowCounts> dataflows;
   KernelCounterTable counters;
 };
 

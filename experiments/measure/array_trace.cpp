@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "experiments/measure/dataflows.h"
 #include "experiments/page/json.h"
 #include "systolic/twin/twin.h"
 
@@ -183,6 +184,7 @@ page::Json to_json(const ArrayNode& node) {
           {"counters", std::move(counters)},
           {"instructions", node.program.size()},
           {"tiling", node.tiling},
+          {"dataflow", mmu::to_string(dataflows_of(node.program))},
           {"busy", std::move(units)},
           {"issue", issuing(node)},
           {"stalls", std::move(causes)}};

@@ -236,12 +236,13 @@ class OrderChecker {
   }
 
   void matmul(const Matmul& matmul) {
+    WeightLoad tile = active_;
     if (!matmul.keep) {
-      active_ = tiles_.front();
+      tile = tiles_.front();
       tiles_.pop_front();
     }
-    const std::uint32_t positions = matmul.transpose ? active_.rows : matmul.count;
-    const std::uint32_t values = matmul.transpose ? matmul.count : active_.rows;
+    if (!matmul.output_stationary) active_ = tile;
+    const auto [positions, values] = reads_of(matmul, tile.rows);
     PositionWalk walk(stream_, matmul);
     for (std::uint32_t m = 0; m < positions; ++m, walk.next()) {
       TapWalk taps(taps_, matmul, machine_);
@@ -249,11 +250,11 @@ class OrderChecker {
         if (inside(stream_, walk.position(), taps.tap()))
           touch_row((walk.position().address + taps.tap().offset) % machine_.buffer_rows, false);
     }
-    for (std::uint32_t m = 0; m < matmul.count; ++m) {
+    for (std::uint32_t m = 0; m < rows_written(matmul); ++m) {
       const std::uint32_t row = matmul.accumulator + m;
-      if (matmul.accumulate) require_sums(row, active_.columns, "adds to");
+      if (reads_accumulators(matmul)) require_sums(row, tile.columns, "adds to");
       touch_sums(row, true);
-      columns_written_[row] = std::max(columns_written_[row], active_.columns);
+      columns_written_[row] = std::max(columns_written_[row], tile.columns);
     }
   }
 

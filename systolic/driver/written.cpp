@@ -21,14 +21,16 @@ void Written::add(const Program& program) {
 }
 
 void Written::add(const Matmul& matmul) {
+  std::uint32_t written = columns_;
   if (!matmul.keep) {
-    columns_ = tiles_.front();
+    written = tiles_.front();
     tiles_.pop_front();
   }
-  for (std::uint32_t position = 0; position < matmul.count; ++position) {
+  if (!matmul.output_stationary) columns_ = written;
+  for (std::uint32_t position = 0; position < rows_written(matmul); ++position) {
     auto& columns =
         accumulator_columns_[(matmul.accumulator + position) % accumulator_columns_.size()];
-    columns = std::max(columns, columns_);
+    columns = std::max(columns, written);
   }
 }
 

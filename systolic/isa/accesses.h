@@ -90,6 +90,25 @@ inline std::array<std::uint32_t, 4> position_rows(const SetOutput& geometry, std
   return {first & mask, (first + 1) & mask, below & mask, (below + 1) & mask};
 }
 
+/// Positions and values that a matmul reads of the buffer.
+struct MatmulReads {
+  std::uint32_t positions = 0, values = 0;
+};
+
+/// `tile_rows`: the length of its chains.
+inline MatmulReads reads_of(const Matmul& matmul, std::uint32_t tile_rows) {
+  if (matmul.transpose == matmul.output_stationary) return {matmul.count, tile_rows};
+  return {tile_rows, matmul.count};
+}
+/// Accumulator rows that a matmul writes, from Matmul::accumulator on.
+inline std::uint32_t rows_written(const Matmul& matmul) {
+  return matmul.output_stationary && !matmul.drain ? 0 : matmul.count;
+}
+/// True when its chains start from the accumulators.
+inline bool reads_accumulators(const Matmul& matmul) {
+  return matmul.accumulate && !matmul.output_stationary;
+}
+
 inline bool has_operand(const Store& store) { return store.residual || store.select; }
 
 /// Bytes of its operand that a store reads for one position.

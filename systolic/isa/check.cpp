@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -41,6 +42,12 @@ class Complaint {
     unless(false, fmt::format("log2_group = {}: of {} rows there are groups {}", log2_group,
                               machine.rows, fmt::join(groups, ", ")));
   }
+  void unless_dataflow(const MachineConfig& machine) {
+    if (machine.has_output_stationary()) return;
+    unless(false, fmt::format("{} has the weight-stationary dataflow only; give its file "
+                              "\"dataflows\": \"both\"",
+                              machine.name));
+  }
   void unless_rows(std::uint32_t first, std::uint32_t count, const MachineConfig& machine) {
     if (first + count > machine.accumulator_rows)
       unless(false, fmt::format("accumulator rows {} to {} of {}", first, first + count - 1,
@@ -58,6 +65,13 @@ void check_matmul(Complaint& complaint, const Matmul& matmul, const MachineConfi
   complaint.unless_rows(matmul.accumulator, matmul.count, machine);
   complaint.unless(!matmul.abut || (matmul.transpose && matmul.count >= machine.rows),
                    "only a transposed stream of at least as many values as rows abuts");
+  if (!matmul.output_stationary)
+    return complaint.unless(!matmul.drain, "drain moves the sums of an output-stationary matmul");
+  complaint.unless_dataflow(machine);
+  complaint.unless(!matmul.keep && !matmul.abut,
+                   "an output-stationary matmul streams a tile of its own: it neither keeps nor "
+                   "abuts");
+  complaint.unless_within("count", matmul.count, machine.rows);
 }
 
 void check_store(Complaint& complaint, const Store& store, const MachineConfig& machine) {
@@ -90,7 +104,7 @@ class Checker {
     if (std::string problem = exchange_tokens(instruction); !problem.empty()) return problem;
     switch (instruction.opcode()) {
       case Opcode::WeightLoad:
-        ++tiles_;
+        tiles_.push_back(decode<WeightLoad>(instruction));
         break;
       case Opcode::Matmul:
         return check_matmul_order(decode<Matmul>(instruction));
@@ -120,9 +134,12 @@ class Checker {
       default:
         break;
     }
-    if (tiles_ > machine_.weight_tiles + 1)
-      return fmt::format("{} tiles wait for matmuls, the FIFO and the shadow weights hold {}",
-                         tiles_, machine_.weight_tiles + 1);
+    const std::size_t room =
+        machine_.weight_tiles + (!tiles_.empty() && tiles_.front().stream ? 0 : 1);
+    if (tiles_.size() > room)
+      return fmt::format("{} tiles wait for matmuls, the FIFO {}hold{} {}", tiles_.size(),
+                         room > machine_.weight_tiles ? "and the shadow weights " : "",
+                         room > machine_.weight_tiles ? "" : "s", room);
     return check_spans(instruction);
   }
 
@@ -182,14 +199,34 @@ class Checker {
 
   std::string check_matmul_order(const Matmul& matmul) {
     if (!stream_set_ || !taps_set_) return "no set_stream or no set_taps precedes it";
-    if (abuts_ && !matmul.transpose) return "the matmul before it abuts on a transposed one";
+    if (abuts_ && (!matmul.transpose || matmul.output_stationary))
+      return "the matmul before it abuts on a transposed one";
     abuts_ = matmul.abut;
     if (matmul.keep) return swapped_ ? "" : "keeps weights, but no matmul swapped any in";
-    if (tiles_ == 0)
+    if (tiles_.empty())
       return fmt::format("no weight_load precedes it whose tile is unused{}",
                          swapped_ ? "; keep=1 goes on with the tile that is in the array" : "");
-    --tiles_;
+    const WeightLoad tile = tiles_.front();
+    tiles_.pop_front();
+    if (tile.stream != matmul.output_stationary)
+      return fmt::format(
+          "the tile is loaded with stream={}, {} matmul needs stream={}", tile.stream ? 1 : 0,
+          matmul.output_stationary ? "an output-stationary" : "this", tile.stream ? 0 : 1);
+    if (matmul.output_stationary) return check_chain(matmul, tile.columns);
     swapped_ = true;
+    return {};
+  }
+
+  /// Sums in the PEs: one chain at a time.
+  std::string check_chain(const Matmul& matmul, std::uint32_t columns) {
+    if (matmul.accumulate &&
+        (!chain_ || chain_->results != matmul.count || chain_->columns != columns))
+      return fmt::format("goes on with {} x {} sums in the array, {}", matmul.count, columns,
+                         chain_
+                             ? fmt::format("which holds {} x {}", chain_->results, chain_->columns)
+                             : "and no output-stationary matmul without accumulate precedes it");
+    chain_ = {matmul.count, columns};
+    if (matmul.drain) chain_.reset();
     return {};
   }
 
@@ -250,7 +287,13 @@ class Checker {
   const MachineConfig& machine_;
   std::size_t number_ = 0;                                   ///< of the instruction that is checked
   std::array<std::array<Tokens, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
-  std::uint32_t tiles_ = 0;
+  /// Sums that stay in the array.
+  struct Chain {
+    std::uint32_t results = 0, columns = 0;
+  };
+
+  std::deque<WeightLoad> tiles_;  ///< those that wait
+  std::optional<Chain> chain_;
   std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
   bool stream_set_ = false, taps_set_ = false, swapped_ = false;
   bool output_set_ = false, operand_set_ = false;
@@ -274,6 +317,7 @@ std::string illegal(const Instruction& instruction, const MachineConfig& machine
       const auto load = decode<WeightLoad>(instruction);
       complaint.unless_within("rows", load.rows, machine.rows);
       complaint.unless_within("columns", load.columns, machine.columns);
+      if (load.stream) complaint.unless_dataflow(machine);
       break;
     }
     case Opcode::SetStream: {

@@ -88,6 +88,7 @@ struct WeightLoad {
   std::uint32_t pitch = 0;  ///< bytes from one row of the tile to the next
   std::uint32_t rows = 0;   ///< 1 .. array rows
   std::uint32_t columns = 0;
+  bool stream = false;  ///< an output-stationary matmul streams the tile. No matmul swaps it in
 };
 
 struct SetStream {
@@ -110,10 +111,14 @@ struct SetTaps {
 };
 
 struct Matmul {
-  bool accumulate = false;    ///< chain on to the accumulators, otherwise start from zero
-  bool keep = false;          ///< continue with the active weights, otherwise swap in the next tile
-  bool transpose = false;     ///< stream over taps and channels, positions along the array rows
-  bool abut = false;          ///< transposed: the next one's values follow without a gap
+  bool accumulate = false;  ///< chain on to the accumulators, otherwise start from zero
+  bool keep = false;        ///< continue with the active weights, otherwise swap in the next tile
+  bool transpose = false;   ///< stream over taps and channels, positions along the array rows
+  bool abut = false;        ///< transposed: the next one's values follow without a gap
+  /// Sums stay in the PEs: the array's rows are the first `count` results, and the rows of the next
+  /// tile are the values (transposed) or positions of the chain.
+  bool output_stationary = false;
+  bool drain = false;         ///< output-stationary: the sums move to the accumulators afterwards
   std::int32_t address = 0;   ///< buffer row of the first position, before the tap's offset
   std::int32_t y = 0, x = 0;  ///< its input row and column
   std::uint32_t rows_left = 0, columns_left = 0;  ///< output rows to the image's end, columns to

@@ -56,6 +56,7 @@ template <>
 struct Layout<WeightLoad> {
   static constexpr Opcode kOpcode = Opcode::WeightLoad;
   static constexpr std::array kOperands{
+      flag(&WeightLoad::stream, "stream", 16, "the tile is for an output-stationary matmul"),
       operand(&WeightLoad::address, "address", 1, 0, 32, "DRAM byte address of the top row"),
       operand(&WeightLoad::pitch, "pitch", 2, 0, 32, "bytes from one row to the next"),
       operand(&WeightLoad::rows, "rows", 3, 0, 16, "rows of the tile, 1 to R"),
@@ -101,6 +102,8 @@ struct Layout<Matmul> {
       flag(&Matmul::keep, "keep", 17, "go on with the active weights"),
       flag(&Matmul::transpose, "transpose", 18, "positions along the array rows"),
       flag(&Matmul::abut, "abut", 19, "transposed: the next one's values follow at once"),
+      flag(&Matmul::output_stationary, "output_stationary", 20, "sums stay, a tile streams"),
+      flag(&Matmul::drain, "drain", 21, "output-stationary: sums move to the accumulators"),
       operand(&Matmul::address, "address", 1, 0, 32, "buffer row of the first position"),
       operand(&Matmul::offset, "offset", 2, 0, 32, "buffer rows from position to first tap"),
       operand(&Matmul::y, "y", 3, 0, 16, "input row of the first position"),

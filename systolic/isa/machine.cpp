@@ -36,6 +36,8 @@ constexpr std::array kPresets{
     DramPreset{"hbm300", 300, 120, 2048, 128, 1.5}, DramPreset{"ideal", 0, 0, 2048, 8, 0}};
 constexpr std::array<std::string_view, 2> kPeNames{"bf16", "int8"};
 constexpr std::array<std::string_view, 3> kSchemeNames{"pass-through", "per-column", "drained"};
+constexpr std::array<std::string_view, 3> kDataflowNames{"weight-stationary", "output-stationary",
+                                                         "both"};
 constexpr std::array<std::string_view, 2> kArrayNames{"fast", "grid"};
 
 [[noreturn]] void reject(const std::string& problem) {
@@ -218,6 +220,9 @@ std::string_view to_string(PeKind pe) { return kPeNames[static_cast<std::size_t>
 std::string_view to_string(WeightScheme scheme) {
   return kSchemeNames[static_cast<std::size_t>(scheme)];
 }
+std::string_view to_string(Dataflows dataflows) {
+  return kDataflowNames[static_cast<std::size_t>(dataflows)];
+}
 std::string_view to_string(ArrayKind array) { return kArrayNames[static_cast<std::size_t>(array)]; }
 
 ArrayKind array_kind(std::string_view name) {
@@ -229,6 +234,11 @@ void validate(const MachineConfig& machine) {
   if (!(machine.clock_mhz > 0) || machine.clock_mhz > 1e5)
     reject(fmt::format("clock_mhz = {}: give more than 0, at most 1e5", machine.clock_mhz));
   visit_numbers(machine, check);
+  if (machine.has_output_stationary() && machine.pe_latency > 1)
+    reject(fmt::format(
+        "dataflows '{}' and pe_latency = {}: a PE that keeps its sum adds to it in every "
+        "cycle; give pe_latency 1 or dataflows 'weight-stationary'",
+        to_string(machine.dataflows), machine.pe_latency));
   validate_dram(machine.dram);
   validate_wait(machine);
 }
@@ -252,6 +262,9 @@ MachineConfig parse_machine(std::string_view json) {
   reader.text("clock_source", machine.clock_source);
   reader.text("clock_closed_in", machine.clock_closed_in);
   reader.text("weight_scheme", scheme);
+  std::string dataflows(kDataflowNames[0]);
+  reader.text("dataflows", dataflows);
+  machine.dataflows = static_cast<Dataflows>(index_of("dataflows", kDataflowNames, dataflows));
   std::string array;
   reader.text("array", array);
   if (!array.empty()) machine.array = array_kind(array);
@@ -282,6 +295,7 @@ std::string to_json(const MachineConfig& machine) {
             {"weight_tiles", machine.weight_tiles},
             {"queue_depth", machine.queue_depth},
             {"weight_scheme", to_string(machine.weight_scheme)},
+            {"dataflows", to_string(machine.dataflows)},
             {"vector_lanes", machine.vector_lanes},
             {"dram_bytes", machine.dram_bytes},
             {"dram",

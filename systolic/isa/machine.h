@@ -21,12 +21,20 @@ enum class WeightScheme {
   Drained,      ///< when the swap has left the array: needs rows + columns + rows
 };
 
+/// Dataflows of the array. Both kinds but the first can run programs of either dataflow.
+enum class Dataflows {
+  WeightStationary,  ///< PEs hold weights, sums move down the columns
+  OutputStationary,  ///< PEs hold sums, weights move down the columns: what the planner uses
+  Both,              ///< the planner chooses
+};
+
 /// Two arrays in RTL with the same bits and cycles: one block that simulates fast, or a grid of
 /// PEs, each a module of its own in the waves.
 enum class ArrayKind { Fast, Grid };
 
 std::string_view to_string(PeKind pe);
 std::string_view to_string(WeightScheme scheme);
+std::string_view to_string(Dataflows dataflows);
 std::string_view to_string(ArrayKind array);
 /// Throws std::invalid_argument with the names that exist.
 ArrayKind array_kind(std::string_view name);
@@ -55,6 +63,7 @@ struct MachineConfig {
   std::uint32_t weight_tiles = 4;         ///< slots of the weight FIFO
   std::uint32_t queue_depth = 16;         ///< instructions per unit
   WeightScheme weight_scheme = WeightScheme::PassThrough;
+  Dataflows dataflows = Dataflows::WeightStationary;
   std::uint32_t vector_lanes = 16;  ///< of the modelled host vector unit
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
@@ -64,6 +73,7 @@ struct MachineConfig {
   std::string source;                 ///< the argument of find_machine. Empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
+  bool has_output_stationary() const { return dataflows != Dataflows::WeightStationary; }
   /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.
   std::uint32_t group(std::uint32_t log2_group) const {
     return std::min(std::uint32_t{1} << log2_group, rows);

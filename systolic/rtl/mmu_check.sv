@@ -4,7 +4,8 @@
 module mmu_check #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
-    parameter int unsigned AccumulatorRows = 64
+    parameter int unsigned AccumulatorRows = 64,
+    parameter int unsigned OutputStationary = 0
 ) (
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     output logic illegal_o
@@ -42,6 +43,14 @@ module mmu_check #(
   assign load_registers = word_i;
   assign store = word_i;
 
+  // Matmuls and tiles of the other dataflow.
+  localparam bit BOTH = OutputStationary != 0;
+  logic stationary, bad_dataflow;
+  assign stationary = matmul.flags.output_stationary;
+  assign bad_dataflow = stationary ? !BOTH || matmul.flags.keep || matmul.flags.abut ||
+                                         (matmul.count > ROWS)
+                                   : matmul.flags.drain;
+
   logic [16:0] matmul_end, store_end;
   assign matmul_end = 17'(matmul.accumulator) + 17'(matmul.count);
   assign store_end = 17'(store.accumulator) + 17'(store.count);
@@ -53,7 +62,8 @@ module mmu_check #(
       illegal_o = (load.units == '0) || (load.lines == '0) || !GROUPS[load.log2_group];
       mmu_pkg::OP_WEIGHT_LOAD:
       illegal_o = (weight_load.rows == '0) || (weight_load.rows > ROWS) ||
-                  (weight_load.columns == '0) || (weight_load.columns > COLUMNS);
+                  (weight_load.columns == '0) || (weight_load.columns > COLUMNS) ||
+                  (weight_load.flags.stream && !BOTH);
       mmu_pkg::OP_SET_STREAM:
       illegal_o = (set_stream.in_height == '0) || (set_stream.in_width == '0) ||
                   (set_stream.out_height == '0) || (set_stream.out_width == '0);
@@ -62,7 +72,7 @@ module mmu_check #(
                   !GROUPS[set_taps.log2_group];
       mmu_pkg::OP_MATMUL:
       illegal_o = (matmul.count == '0) || (matmul.rows_left == '0) ||
-                  (matmul.columns_left == '0) || (matmul_end > ACCUMULATOR_ROWS) ||
+                  (matmul.columns_left == '0) || (matmul_end > ACCUMULATOR_ROWS) || bad_dataflow ||
                   (matmul.flags.abut && (!matmul.flags.transpose || (matmul.count < ROWS)));
       mmu_pkg::OP_SET_OUTPUT:
       illegal_o = (set_output.out_height == '0) || (set_output.out_width == '0);

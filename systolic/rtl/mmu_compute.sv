@@ -6,7 +6,8 @@ module mmu_compute #(
     parameter int unsigned Chain = Rows,  // cycles of a sum down a column
     parameter int unsigned Fill = Rows,   // the same from its first product on
     parameter int unsigned AccumulatorRows = 64,
-    parameter int unsigned TimeBits = 20
+    parameter int unsigned TimeBits = 20,
+    parameter int unsigned OutputStationary = 0  // 1: matmuls of that kind, too
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -23,6 +24,13 @@ module mmu_compute #(
     input logic weights_full_i,
     input logic weights_busy_i,
     output logic swap_o,  // the matmul that starts takes them
+    input logic [15:0] active_rows_i,
+    input logic [15:0] active_columns_i,
+    // The oldest tile of the FIFO, where an output-stationary matmul may start with it.
+    input logic stream_ready_i,
+    input logic [15:0] tile_rows_i,
+    input logic [15:0] tile_columns_i,
+    output logic stream_o,  // the matmul that starts streams it
     // Leaves in this cycle: a descriptor, slot 0, a later slot, that of lane 0's next value.
     output logic set_stream_o,
     output logic set_taps_o,
@@ -32,8 +40,13 @@ module mmu_compute #(
     output logic restart_o,
     // The slot that left in the last cycle.
     output logic slot_used_o,  // it is there and no padding
+    output logic [15:0] slot_rows_o,     // PEs that multiply in it
+    output logic [15:0] slot_columns_o,
     output logic slot_accumulate_o,
-    output logic [$clog2(AccumulatorRows)-1:0] slot_row_o,
+    output logic slot_write_o,  // its sums, or those of a drain, go to the accumulators ...
+    output logic [$clog2(Columns+1)-1:0] slot_write_columns_o,
+    output logic [$clog2(AccumulatorRows)-1:0] slot_row_o,  // ... here
+    output logic [3:0] slot_sum_o,  // {drain, last, first, stay}: see mmu_pe_dual
     output logic slot_transpose_o,
     output logic [$clog2(Rows)-1:0] slot_lane_o,
     output logic slot_swap_o,
@@ -59,13 +72,15 @@ module mmu_compute #(
 
   logic [7:0] opcode;
   logic is_matmul, accumulate, keep, transpose, abut, ready, hazard, full, empty, table_done;
+  logic stationary, weights_ready, overlaps, drain_busy;
   logic [15:0] count;
   logic [16:0] slots, values_end, turn_end;
   logic [LaneBits-1:0] lane_after;  // the last value's
   logic [3:0] table_give;
   assign opcode = instruction.opcode;
   assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
-  assign accumulate = matmul.flags.accumulate;
+  assign stationary = (OutputStationary != 0) && matmul.flags.output_stationary;
+  assign accumulate = matmul.flags.accumulate && !stationary;
   assign keep = matmul.flags.keep;
   assign transpose = matmul.flags.transpose;
   assign count = matmul.count;
@@ -84,7 +99,8 @@ module mmu_compute #(
   );
   assign turn_end = values_end + ((lane_after == '0) ? 17'd0 : 17'(Rows) - 17'(lane_after));
   always_comb begin
-    if (!transpose || abut) slots = 17'(count);
+    if (stationary) slots = 17'(Rows);
+    else if (!transpose || abut) slots = 17'(count);
     else if (turn_end == 17'(Rows)) slots = 17'(Rows);
     else slots = turn_end - 17'(start_lane_o);
   end
@@ -113,22 +129,26 @@ module mmu_compute #(
       .now_i,
       .start_i(start_o),
       .slots_i(slots),
+      .drain_slots_i(stationary ? TimeBits'(Rows) : '0),
       .count_i(count),
       .row_i(matmul.accumulator),
       .signal_i(instruction.signal),
       .full_o(full),
       .empty_o(empty),
       .ask_i(ready && accumulate),
-      .hazard_o(hazard),
+      .hazard_o(overlaps),
       .give_o(table_give),
       .done_o(table_done)
   );
 
   assign step_o = slots_left_q != '0;
   assign ready = is_matmul && !step_o && (missing_i == '0);
-  assign start_o = ready && !full && (keep || weights_full_i) && !hazard;
+  assign weights_ready = stationary ? stream_ready_i : keep || weights_full_i;
+  assign hazard = overlaps || (drain_busy && !stationary);
+  assign start_o = ready && !full && weights_ready && !hazard;
   assign restart_o = step_o && transpose_q && (lane_q == '0) && (used_left_q != '0);
-  assign swap_o = start_o && !keep;
+  assign swap_o = start_o && !keep && !stationary;
+  assign stream_o = start_o && stationary;
   assign pop_o = start_o || set_stream_o || set_taps_o;
   assign set_stream_o =
       valid_i && (opcode == mmu_pkg::OP_SET_STREAM) && (missing_i == '0) && empty;
@@ -136,7 +156,7 @@ module mmu_compute #(
 
   always_ff @(posedge clk_i) begin
     if (start_o) begin
-      used_left_q <= count - 16'd1;
+      used_left_q <= (stationary ? tile_rows_i : count) - 16'd1;
       transpose_q <= transpose;
       accumulate_q <= accumulate;
       lane_q <= after(start_lane_o);
@@ -195,8 +215,8 @@ module mmu_compute #(
       if (!is_matmul) stall_o[0] = 1'b1;
       else if (missing_i[mmu_pkg::UNIT_LOAD] || missing_i[mmu_pkg::UNIT_WEIGHTS]) stall_o[1] = 1'b1;
       else if (missing_i != '0) stall_o[2] = 1'b1;
-      else if (!keep && !weights_full_i && !weights_busy_i) stall_o[3] = 1'b1;
-      else if (!keep && !weights_full_i) stall_o[4] = 1'b1;
+      else if (!weights_ready && !weights_busy_i) stall_o[3] = 1'b1;
+      else if (!weights_ready) stall_o[4] = 1'b1;
       else if (hazard) stall_o[5] = 1'b1;
       else stall_o[6] = 1'b1;
     end
@@ -210,10 +230,77 @@ module mmu_compute #(
                   ((set_stream_o || set_taps_o) ? instruction.signal : 4'b0000);
   assign slot_used_o = slot_used_q;
   assign slot_accumulate_o = slot_accumulate_q;
-  assign slot_row_o = slot_row_q;
   assign slot_transpose_o = slot_transpose_q;
   assign slot_lane_o = slot_lane_q;
   assign slot_swap_o = slot_swap_q;
   assign slot_enters_o = slot_enters_q;
   assign slot_entry_o = entry_q;
+
+  if (OutputStationary != 0) begin : gen_stationary
+    // The output-stationary matmul that streams, and the slot of one that left in the last cycle.
+    logic stationary_q, drains_q, slot_stay_q, slot_first_q, slot_last_q, last;
+    logic [15:0] results_q, columns_q;
+    logic drain_first, drain_moves, drain_write;
+    logic [RowBits-1:0] drain_row;
+    logic [$clog2(Columns+1)-1:0] drain_columns;
+    assign last = step_o && stationary_q && (slots_left_q == 17'd1);
+    mmu_drain #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .AccumulatorRows(AccumulatorRows)
+    ) u_drain (
+        .clk_i,
+        .clear_i,
+        .start_i(stream_o),
+        .drain_i(matmul.flags.drain),
+        .count_i(count[$clog2(Rows+1)-1:0]),
+        .row_i(matmul.accumulator[RowBits-1:0]),
+        .columns_i(tile_columns_i[$clog2(Columns+1)-1:0]),
+        .last_i(last),
+        .busy_o(drain_busy),
+        .first_o(drain_first),
+        .moves_o(drain_moves),
+        .write_o(drain_write),
+        .row_o(drain_row),
+        .columns_o(drain_columns)
+    );
+    always_ff @(posedge clk_i) begin
+      if (stream_o) begin
+        drains_q <= matmul.flags.drain;
+        results_q <= count;
+        columns_q <= tile_columns_i;
+      end
+      if (clear_i) begin
+        stationary_q <= 1'b0;
+        slot_stay_q <= 1'b0;
+        slot_first_q <= 1'b0;
+        slot_last_q <= 1'b0;
+      end else begin
+        if (start_o) stationary_q <= stationary;
+        slot_stay_q <= stream_o || (step_o && stationary_q);
+        slot_first_q <= stream_o && !matmul.flags.accumulate;
+        slot_last_q <= last && drains_q;
+        sums_leave_where_no_others_do : assert (!(drain_write && slot_used_q && !slot_stay_q));
+        drain_makes_a_matmul_wait : cover (ready && drain_busy && !stationary);
+        chains_follow_each_other : cover (stream_o && drain_busy);
+      end
+    end
+    assign slot_rows_o = slot_stay_q ? results_q : active_rows_i;
+    assign slot_columns_o = slot_stay_q ? columns_q : active_columns_i;
+    assign slot_write_o = (slot_used_q && !slot_stay_q) || drain_write;
+    assign slot_write_columns_o = drain_write ? drain_columns
+                                              : active_columns_i[$clog2(Columns+1)-1:0];
+    assign slot_row_o = drain_write ? drain_row : slot_row_q;
+    assign slot_sum_o = {drain_first, slot_last_q, slot_first_q, slot_stay_q || drain_moves};
+  end else begin : gen_weight_stationary
+    logic unused;
+    assign unused = ^{tile_rows_i, tile_columns_i, stream_ready_i};
+    assign drain_busy = 1'b0;
+    assign slot_rows_o = active_rows_i;
+    assign slot_columns_o = active_columns_i;
+    assign slot_write_o = slot_used_q;
+    assign slot_write_columns_o = active_columns_i[$clog2(Columns+1)-1:0];
+    assign slot_row_o = slot_row_q;
+    assign slot_sum_o = '0;
+  end
 endmodule

@@ -14,11 +14,14 @@ module mmu_counters #(
     input logic issue_i,
     input logic padding_i,
     input logic [6:0] stall_i,
-    // A position that left in the last cycle, and the shape of its tile.
+    // A slot that left in the last cycle, the PEs that multiply in it, and the sums that it or a
+    // drain writes.
     input logic slot_used_i,
     input logic slot_accumulate_i,
-    input logic [15:0] active_rows_i,
-    input logic [15:0] active_columns_i,
+    input logic [15:0] slot_rows_i,
+    input logic [15:0] slot_columns_i,
+    input logic slot_write_i,
+    input logic [$clog2(Columns+1)-1:0] slot_write_columns_i,
     input logic buffer_write_i,
     input logic store_grant_i,  // of a position
     input logic [15:0] store_columns_i,
@@ -43,12 +46,12 @@ module mmu_counters #(
     step[1] = 32'(issue_i);
     step[2] = 32'(padding_i);
     for (i = 0; i < 7; i++) step[i+3] = 32'(stall_i[i[2:0]]);
-    step[10] = slot_used_i ? 32'(active_rows_i) * 32'(active_columns_i) : 32'd0;
-    step[11] = slot_used_i ? 32'(active_rows_i) : 32'd0;
+    step[10] = slot_used_i ? 32'(slot_rows_i) * 32'(slot_columns_i) : 32'd0;
+    step[11] = slot_used_i ? 32'(slot_rows_i) : 32'd0;
     step[12] = buffer_write_i ? 32'(Rows) : 32'd0;
-    step[13] = ((slot_used_i && slot_accumulate_i) ? 32'(active_columns_i) : 32'd0) +
+    step[13] = ((slot_used_i && slot_accumulate_i) ? 32'(slot_columns_i) : 32'd0) +
                (store_grant_i ? 32'(store_columns_i) << (store_pool_i ? 2 : 0) : 32'd0);
-    step[14] = slot_used_i ? 32'(active_columns_i) : 32'd0;
+    step[14] = slot_write_i ? 32'(slot_write_columns_i) : 32'd0;
     step[15] = tile_i ? 32'(Rows * Columns) : 32'd0;
     for (i = 0; i < 4; i++) begin
       step[i+16] = 32'(dram_bytes_i[16*i+:16]);

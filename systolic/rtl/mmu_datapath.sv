@@ -11,7 +11,8 @@ module mmu_datapath #(
     parameter int unsigned Fill = Rows,  // cycles from a column's first product to its sum
     parameter int unsigned BufferRows = 256,
     parameter int unsigned AccumulatorRows = 128,
-    parameter int unsigned ArrayKind = 0  // 0: blocks that simulate fast, 1: a grid of PEs, banks
+    parameter int unsigned ArrayKind = 0,  // 0: blocks that simulate fast, 1: a grid of PEs, banks
+    parameter int unsigned OutputStationary = 0  // 1: both dataflows
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -25,10 +26,11 @@ module mmu_datapath #(
     input logic step_i,
     input logic restart_i,
     // The slot that left in the last cycle.
-    input logic slot_used_i,
+    input logic slot_write_i,  // its sums, or those of a drain, go to the accumulators
     input logic slot_accumulate_i,
     input logic [$clog2(AccumulatorRows)-1:0] slot_row_i,
-    input logic [$clog2(Columns+1)-1:0] slot_columns_i,  // of its tile
+    input logic [$clog2(Columns+1)-1:0] slot_write_columns_i,
+    input logic [3:0] slot_sum_i,  // {drain, last, first, stay}
     input logic slot_transpose_i,
     input logic [$clog2(Rows)-1:0] slot_lane_i,
     input logic slot_swap_i,
@@ -177,7 +179,63 @@ module mmu_datapath #(
   );
 
   logic [Columns*32-1:0] psum_top, psum_bottom;
-  if (ArrayKind == 0) begin : gen_fast
+  logic [4*Rows-1:0] sum_token;
+  if (OutputStationary != 0) begin : gen_tokens
+    mmu_sum_tokens #(
+        .Rows(Rows)
+    ) u_tokens (
+        .clk_i,
+        .clear_i,
+        .enable_i(in_flight_i),
+        .stay_i(slot_sum_i[0]),
+        .first_i(slot_sum_i[1]),
+        .last_i(slot_sum_i[2]),
+        .drain_i(slot_sum_i[3]),
+        .sum_o(sum_token)
+    );
+  end else begin : gen_no_tokens
+    logic unused;
+    assign unused = ^{slot_sum_i, sum_token};
+    assign sum_token = '0;
+  end
+
+  if ((OutputStationary != 0) && (ArrayKind == 0)) begin : gen_fast_dual
+    mmu_array_dual #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .PeKind(PeKind),
+        .ElementBits(ElementBits)
+    ) u_array (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .moving_i,
+        .act_i(act),
+        .swap_i(array_swap),
+        .sum_i(sum_token),
+        .capture_i,
+        .weight_i,
+        .psum_i(psum_top),
+        .psum_o(psum_bottom)
+    );
+  end else if (OutputStationary != 0) begin : gen_grid_dual
+    mmu_array_dual_grid #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .PeKind(PeKind),
+        .ElementBits(ElementBits)
+    ) u_array (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .moving_i,
+        .act_i(act),
+        .swap_i(array_swap),
+        .sum_i(sum_token),
+        .capture_i,
+        .weight_i,
+        .psum_i(psum_top),
+        .psum_o(psum_bottom)
+    );
+  end else if (ArrayKind == 0) begin : gen_fast
     mmu_array #(
         .Rows(Rows),
         .Columns(Columns),
@@ -225,9 +283,9 @@ module mmu_datapath #(
     ) u_accumulators (
         .clk_i,
         .enable_i(in_flight_i),
-        .valid_i(slot_used_i),
+        .valid_i(slot_write_i),
         .accumulate_i(slot_accumulate_i),
-        .columns_i(slot_columns_i),
+        .columns_i(slot_write_columns_i),
         .row_i(slot_row_i),
         .psum_o(psum_top),
         .psum_i(psum_bottom),
@@ -245,9 +303,9 @@ module mmu_datapath #(
     ) u_accumulators (
         .clk_i,
         .enable_i(in_flight_i),
-        .valid_i(slot_used_i),
+        .valid_i(slot_write_i),
         .accumulate_i(slot_accumulate_i),
-        .columns_i(slot_columns_i),
+        .columns_i(slot_write_columns_i),
         .row_i(slot_row_i),
         .psum_o(psum_top),
         .psum_i(psum_bottom),

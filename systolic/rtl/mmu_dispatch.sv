@@ -4,7 +4,8 @@
 module mmu_dispatch #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
-    parameter int unsigned AccumulatorRows = 64
+    parameter int unsigned AccumulatorRows = 64,
+    parameter int unsigned OutputStationary = 0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -36,7 +37,8 @@ module mmu_dispatch #(
   mmu_check #(
       .Rows(Rows),
       .Columns(Columns),
-      .AccumulatorRows(AccumulatorRows)
+      .AccumulatorRows(AccumulatorRows),
+      .OutputStationary(OutputStationary)
   ) u_check (
       .word_i(instruction_i),
       .illegal_o(illegal)

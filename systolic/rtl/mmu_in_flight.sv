@@ -14,6 +14,7 @@ module mmu_in_flight #(
     // A matmul that starts in this cycle.
     input logic start_i,
     input logic [16:0] slots_i,
+    input logic [TimeBits-1:0] drain_slots_i,  // before its first result leaves
     input logic [15:0] count_i,
     input logic [15:0] row_i,  // first accumulator row
     input logic [3:0] signal_i,
@@ -54,9 +55,10 @@ module mmu_in_flight #(
       row_q[write_q] <= 17'(row_i);
       row_end_q[write_q] <= 17'(row_i) + 17'(count_i);
       early_q[write_q] <= now_i + TimeBits'(slots_i) + TimeBits'(Rows - 1);
-      done_q[write_q] <= now_i + TimeBits'(count_i) + TimeBits'(Fill + Columns + 1);
-      leave_q[write_q] <= now_i + TimeBits'(slots_i) + TimeBits'(Fill + Columns + 3);
-      ready_q[write_q] <= now_i - TimeBits'(row_i) + TimeBits'(Chain + 2);
+      done_q[write_q] <= now_i + TimeBits'(count_i) + TimeBits'(Fill + Columns + 1) + drain_slots_i;
+      leave_q[write_q] <= now_i + TimeBits'(slots_i) + drain_slots_i +
+                          TimeBits'(Fill + Columns + 3);
+      ready_q[write_q] <= now_i - TimeBits'(row_i) + TimeBits'(Chain + 2) + drain_slots_i;
     end
     if (clear_i) begin
       valid_q <= '0;

@@ -1,18 +1,21 @@
 // The loader: moves tiles from the weight FIFO into the array's shadow weights, always Rows rows,
 // top row first. A weight passes down its column at a row per cycle. The capture token that keeps
-// row r's weight in row r goes down at half that speed.
+// row r's weight in row r goes down at half that speed. A tile that an output-stationary matmul
+// streams waits for that matmul's start. It moves in the cycles after it, and no row keeps it.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_loader #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned Tiles = 4,
-    parameter int unsigned PeLatency = 1
+    parameter int unsigned PeLatency = 1,
+    parameter int unsigned OutputStationary = 0
 ) (
     input logic clk_i,
     input logic clear_i,
     input logic [1:0] scheme_i,  // 0: pass-through, 1: per column, 2: drained. constant
     // The oldest tile of the FIFO.
     input logic tile_i,
+    input logic tile_stream_i,
     input logic [$clog2(Tiles*Rows)-1:0] tile_row_i,
     input logic [15:0] tile_rows_i,
     input logic [15:0] tile_columns_i,
@@ -27,6 +30,9 @@ module mmu_loader #(
     input logic swap_i,
     output logic full_o,
     output logic busy_o,
+    // The output-stationary matmul that streams the oldest tile.
+    output logic stream_ready_o,
+    input logic stream_i,
     // Shape of the active tile: from the cycle after the swap on.
     output logic [15:0] active_rows_o,
     output logic [15:0] active_columns_o
@@ -55,14 +61,18 @@ module mmu_loader #(
     endcase
   end
 
-  assign take_o = tile_i && (rows_left_q == '0) && !occupied_q && (wait_q == '0);
+  logic streams, stream_q, loads;  // this tile, or the one that is taken now
+  assign streams = (OutputStationary != 0) && tile_stream_i;
+  assign loads = tile_i && !streams && (rows_left_q == '0) && !occupied_q && (wait_q == '0);
+  assign take_o = loads || stream_q;
+  assign stream_ready_o = tile_i && streams && (rows_left_q <= 16'd1);
   assign busy_o = take_o || (rows_left_q != '0);
   assign moving_o = take_o || (moving_q != '0);
   assign read_row_o = take_o ? tile_row_i : row_q;
   assign read_enabled_o = take_o || (enabled_left_q != '0);
 
   always_ff @(posedge clk_i) begin
-    capture_q <= {capture_q[2*Rows-3:0], take_o};
+    capture_q <= {capture_q[2*Rows-3:0], loads};
     if (take_o) begin
       row_q <= tile_row_i + 1'b1;
       enabled_left_q <= tile_rows_i - 16'd1;
@@ -86,19 +96,22 @@ module mmu_loader #(
       occupied_q <= 1'b0;
       full_q <= 1'b0;
       wait_q <= '0;
+      stream_q <= 1'b0;
     end else begin
+      stream_q <= (OutputStationary != 0) && stream_i;
       if (take_o) rows_left_q <= 16'(Rows - 1);
       else if (rows_left_q != '0) rows_left_q <= rows_left_q - 16'd1;
-      if (take_o) occupied_q <= 1'b1;
+      if (loads) occupied_q <= 1'b1;
       else if (swap_i) occupied_q <= 1'b0;
-      if ((LoadedAfter == 1) ? take_o : (rows_left_q == 16'd1)) full_q <= 1'b1;
+      if ((LoadedAfter == 1) ? loads : (occupied_q && (rows_left_q == 16'd1))) full_q <= 1'b1;
       else if (swap_i) full_q <= 1'b0;
       if (swap_i) wait_q <= free_after;
       else if (wait_q != '0) wait_q <= wait_q - 1'b1;
       swap_finds_weights : assert (!(swap_i && !full_q));
       full_weights_are_all_there : assert (
           (!full_q || occupied_q) &&
-          ((rows_left_q == '0) || (LoadedAfter == 1) || (occupied_q && !full_q)));
+          ((rows_left_q == '0) || (LoadedAfter == 1) || !full_q));
+      streams_find_their_tile : assert (!(stream_q && !(tile_i && streams)));
       weights_wait_for_their_swap : cover (full_q && tile_i && !swap_i);
       tile_waits_for_the_shadow : cover (tile_i && !occupied_q && (wait_q != '0));
       tile_is_short : cover (take_o && (tile_rows_i < 16'(Rows)));

@@ -39,12 +39,16 @@ package mmu_pkg;
   } load_t;
 
   typedef struct packed {
+    logic [14:0] unused_17;
+    logic stream;
+  } weight_load_flags_t;
+  typedef struct packed {
     logic [127:0] unused_128;
     logic [15:0] columns;
     logic [15:0] rows;
     logic [31:0] pitch;
     logic [31:0] address;
-    logic [15:0] flags;
+    weight_load_flags_t flags;
     logic [3:0] signal;
     logic [3:0] wait_mask;
     logic [7:0] opcode;
@@ -86,7 +90,9 @@ package mmu_pkg;
   } set_taps_t;
 
   typedef struct packed {
-    logic [11:0] unused_20;
+    logic [9:0] unused_22;
+    logic drain;
+    logic output_stationary;
     logic abut;
     logic transpose;
     logic keep;

@@ -1,5 +1,5 @@
-// The MMU: a weight-stationary systolic array with its memories, address generators and DMA
-// engines. docs/reference/mmu.md is the manual. All cycles are those of its section "Time".
+// The MMU: a systolic array with its memories, address generators and DMA engines. All cycles are
+// those of the section "Time" of its manual, docs/reference/mmu.md.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_top #(
     parameter int unsigned Rows = 4,               // 2 to 256
@@ -10,7 +10,8 @@ module mmu_top #(
     parameter int unsigned AccumulatorRows = 128,  // power of two, up to 32768
     parameter int unsigned WeightTiles = 4,
     parameter int unsigned QueueDepth = 16,
-    parameter int unsigned ArrayKind = 0  // 0: simulates fast, 1: grid and banks, to synthesise
+    parameter int unsigned ArrayKind = 0,  // 0: simulates fast, 1: grid and banks, to synthesise
+    parameter int unsigned OutputStationary = 0  // 1: that dataflow, too. PeLatency is 1 then
 ) (
     input logic clk_i,
     input logic rst_ni,   // synchronous, and leaves the memories unchanged
@@ -55,13 +56,11 @@ module mmu_top #(
 );
   localparam int unsigned ElementBits = (PeKind == 0) ? 16 : 8;
   localparam int unsigned TimeBits = 20;
-  // A sum's way down a column, alone and from its first product on: a PE of several stages makes
-  // the product in the cycle before the sum arrives.
+  // Cycles of a sum down a column, without and with its first product's own stage.
   localparam int unsigned Chain = Rows * PeLatency;
   localparam int unsigned Fill = (PeLatency == 1) ? Chain : Chain + 1;
   localparam int unsigned BufferBits = $clog2(BufferRows), RowBits = Rows * ElementBits;
   localparam int unsigned AccumulatorBits = $clog2(AccumulatorRows);
-  localparam int unsigned FifoBits = $clog2(WeightTiles * Rows);
   localparam int unsigned LOAD = mmu_pkg::UNIT_LOAD;
   localparam int unsigned WEIGHTS = mmu_pkg::UNIT_WEIGHTS;
   localparam int unsigned COMPUTE = mmu_pkg::UNIT_COMPUTE;
@@ -69,9 +68,9 @@ module mmu_top #(
 
   if ((Rows < 2) || (Columns < 2) || ((BufferRows & (BufferRows - 1)) != 0) ||
       ((AccumulatorRows & (AccumulatorRows - 1)) != 0) || (AccumulatorRows > 32768) ||
-      (PeLatency < 1) || (PeLatency > 3)) begin : gen_parameters
+      (PeLatency < 1) || (PeLatency > ((OutputStationary != 0) ? 1 : 3))) begin : gen_parameters
     $error("mmu_top: buffer and accumulator rows are powers of two; rows and columns at least 2; ",
-           "a PE's latency is 1 to 3");
+           "PeLatency is 1 to 3, with both dataflows 1");
   end
 
   logic clear, running;
@@ -82,13 +81,14 @@ module mmu_top #(
   // Dispatch, queues, tokens.
   logic [3:0] push, full, valid, pop, quiet, done, tokens;
   logic [15:0] give, wait_mask, missing;
-  logic overflow, moved, loader_busy;
+  logic overflow, moved, loader_busy, take;
   mmu_pkg::instruction_t head_load, head_weights, head_compute, head_store;
 
   mmu_dispatch #(
       .Rows(Rows),
       .Columns(Columns),
-      .AccumulatorRows(AccumulatorRows)
+      .AccumulatorRows(AccumulatorRows),
+      .OutputStationary(OutputStationary)
   ) u_dispatch (
       .clk_i,
       .rst_ni,
@@ -168,22 +168,24 @@ module mmu_top #(
   );
 
   // Weights unit and loader.
-  logic tile, take, weights_moving, read_enabled, weights_full, swap;
-  logic [FifoBits-1:0] tile_row, read_row;
-  logic [15:0] tile_rows, tile_columns, active_rows, active_columns;
+  logic weights_moving, weights_full, swap, stream_ready, stream;
+  logic [15:0] tile_rows, tile_columns, active_rows, active_columns, slot_rows, slot_columns;
   logic [Rows-1:0] capture;
   logic [Columns*(ElementBits+1)-1:0] weight;
-  mmu_weights #(
+  mmu_weight_path #(
       .Rows(Rows),
       .Columns(Columns),
       .Tiles(WeightTiles),
       .ElementBits(ElementBits),
+      .PeLatency(PeLatency),
       .TimeBits(TimeBits),
-      .ArrayKind(ArrayKind)
-  ) u_weights (
+      .ArrayKind(ArrayKind),
+      .OutputStationary(OutputStationary)
+  ) u_weight_path (
       .clk_i,
       .clear_i(clear),
       .now_i(now_q),
+      .scheme_i(weight_scheme_i),
       .valid_i(valid[WEIGHTS]),
       .tokens_i(tokens[WEIGHTS]),
       .word_i(head_weights),
@@ -197,54 +199,37 @@ module mmu_top #(
       .grant_i(weights_grant),
       .arrival_i(weights_valid_i),
       .arrival_data_i(weights_data_i),
-      .tile_o(tile),
-      .tile_row_o(tile_row),
       .tile_rows_o(tile_rows),
       .tile_columns_o(tile_columns),
-      .take_i(take),
-      .moving_i(weights_moving),
-      .read_row_i(read_row),
-      .read_enabled_i(read_enabled),
-      .weight_o(weight)
-  );
-  mmu_loader #(
-      .Rows(Rows),
-      .Columns(Columns),
-      .Tiles(WeightTiles),
-      .PeLatency(PeLatency)
-  ) u_loader (
-      .clk_i,
-      .clear_i(clear),
-      .scheme_i(weight_scheme_i),
-      .tile_i(tile),
-      .tile_row_i(tile_row),
-      .tile_rows_i(tile_rows),
-      .tile_columns_i(tile_columns),
       .take_o(take),
       .moving_o(weights_moving),
-      .read_row_o(read_row),
-      .read_enabled_o(read_enabled),
       .capture_o(capture),
+      .weight_o(weight),
       .swap_i(swap),
       .full_o(weights_full),
       .busy_o(loader_busy),
+      .stream_ready_o(stream_ready),
+      .stream_i(stream),
       .active_rows_o(active_rows),
       .active_columns_o(active_columns)
   );
 
   // Compute unit.
   logic set_stream, set_taps, start, step, restart, issue, padding;
-  logic slot_used, slot_accumulate, slot_transpose, slot_swap, slot_enters;
+  logic slot_used, slot_accumulate, slot_write, slot_transpose, slot_swap, slot_enters;
+  logic [$clog2(Columns+1)-1:0] slot_write_columns;
   logic [AccumulatorBits-1:0] slot_row;
   logic [$clog2(Rows)-1:0] start_lane, slot_lane, slot_entry;
   logic [6:0] stall;
+  logic [3:0] slot_sum;
   mmu_compute #(
       .Rows(Rows),
       .Columns(Columns),
       .Chain(Chain),
       .Fill(Fill),
       .AccumulatorRows(AccumulatorRows),
-      .TimeBits(TimeBits)
+      .TimeBits(TimeBits),
+      .OutputStationary(OutputStationary)
   ) u_compute (
       .clk_i,
       .clear_i(clear),
@@ -259,6 +244,12 @@ module mmu_top #(
       .weights_full_i(weights_full),
       .weights_busy_i(loader_busy),
       .swap_o(swap),
+      .active_rows_i(active_rows),
+      .active_columns_i(active_columns),
+      .stream_ready_i(stream_ready),
+      .tile_rows_i(tile_rows),
+      .tile_columns_i(tile_columns),
+      .stream_o(stream),
       .set_stream_o(set_stream),
       .set_taps_o(set_taps),
       .start_o(start),
@@ -266,8 +257,13 @@ module mmu_top #(
       .step_o(step),
       .restart_o(restart),
       .slot_used_o(slot_used),
+      .slot_rows_o(slot_rows),
+      .slot_columns_o(slot_columns),
       .slot_accumulate_o(slot_accumulate),
+      .slot_write_o(slot_write),
+      .slot_write_columns_o(slot_write_columns),
       .slot_row_o(slot_row),
+      .slot_sum_o(slot_sum),
       .slot_transpose_o(slot_transpose),
       .slot_lane_o(slot_lane),
       .slot_swap_o(slot_swap),
@@ -290,7 +286,8 @@ module mmu_top #(
       .Fill(Fill),
       .BufferRows(BufferRows),
       .AccumulatorRows(AccumulatorRows),
-      .ArrayKind(ArrayKind)
+      .ArrayKind(ArrayKind),
+      .OutputStationary(OutputStationary)
   ) u_datapath (
       .clk_i,
       .clear_i(clear),
@@ -302,10 +299,11 @@ module mmu_top #(
       .start_lane_i(start_lane),
       .step_i(step),
       .restart_i(restart),
-      .slot_used_i(slot_used),
+      .slot_write_i(slot_write),
       .slot_accumulate_i(slot_accumulate),
       .slot_row_i(slot_row),
-      .slot_columns_i(active_columns[$clog2(Columns+1)-1:0]),
+      .slot_write_columns_i(slot_write_columns),
+      .slot_sum_i(slot_sum),
       .slot_transpose_i(slot_transpose),
       .slot_lane_i(slot_lane),
       .slot_swap_i(slot_swap),
@@ -378,8 +376,10 @@ module mmu_top #(
       .stall_i(stall),
       .slot_used_i(slot_used),
       .slot_accumulate_i(slot_accumulate),
-      .active_rows_i(active_rows),
-      .active_columns_i(active_columns),
+      .slot_rows_i(slot_rows),
+      .slot_columns_i(slot_columns),
+      .slot_write_i(slot_write),
+      .slot_write_columns_i(slot_write_columns),
       .buffer_write_i(load_valid_i || fill_grant),
       .store_grant_i(store_grant || fill_grant),
       .store_columns_i(store_columns),

@@ -33,6 +33,7 @@ module mmu_weights #(
     output logic [$clog2(Tiles*Rows)-1:0] tile_row_o,  // its first row in the FIFO
     output logic [15:0] tile_rows_o,
     output logic [15:0] tile_columns_o,
+    output logic tile_stream_o,  // an output-stationary matmul streams it
     input logic take_i,
     // The loader's reads.
     input logic moving_i,
@@ -55,6 +56,7 @@ module mmu_weights #(
 
   logic [15:0] rows_q[Tiles];
   logic [15:0] columns_q[Tiles];
+  logic [Tiles-1:0] stream_q;
   logic [TimeBits-1:0] release_q[Tiles];
   logic [SlotBits-1:0] write_q, read_q, free_q;
   logic [RowBits-1:0] write_row_q, read_row_q;
@@ -133,6 +135,7 @@ module mmu_weights #(
     if (pop_o) begin
       rows_q[write_q] <= weight_load.rows;
       columns_q[write_q] <= columns;
+      stream_q[write_q] <= weight_load.flags.stream;
     end
     if (take_i) release_q[read_q] <= now_i + TimeBits'(Rows + Columns - 1);
     if (clear_i) begin
@@ -164,4 +167,5 @@ module mmu_weights #(
   assign tile_row_o = read_row_q;
   assign tile_rows_o = rows_q[read_q];
   assign tile_columns_o = columns_q[read_q];
+  assign tile_stream_o = stream_q[read_q];
 endmodule

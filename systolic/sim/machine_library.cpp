@@ -76,15 +76,17 @@ std::string folder_mark(const MachineConfig& machine) {
 }  // namespace
 
 RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array) {
-  return {{"Rows", machine.rows},
-          {"Columns", machine.columns},
-          {"PeKind", machine.pe == PeKind::Int8 ? 1 : 0},
-          {"PeLatency", machine.pe_latency},
-          {"BufferRows", machine.buffer_rows},
-          {"AccumulatorRows", machine.accumulator_rows},
-          {"WeightTiles", machine.weight_tiles},
-          {"QueueDepth", machine.queue_depth},
-          {"ArrayKind", array == ArrayKind::Grid ? 1 : 0}};
+  RtlParameters parameters{{"Rows", machine.rows},
+                           {"Columns", machine.columns},
+                           {"PeKind", machine.pe == PeKind::Int8 ? 1 : 0},
+                           {"PeLatency", machine.pe_latency},
+                           {"BufferRows", machine.buffer_rows},
+                           {"AccumulatorRows", machine.accumulator_rows},
+                           {"WeightTiles", machine.weight_tiles},
+                           {"QueueDepth", machine.queue_depth},
+                           {"ArrayKind", array == ArrayKind::Grid ? 1 : 0}};
+  if (machine.has_output_stationary()) parameters.emplace_back("OutputStationary", 1);
+  return parameters;
 }
 
 std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array, Effort effort) {

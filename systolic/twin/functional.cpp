@@ -63,7 +63,9 @@ Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
     : config_(config), dram_(dram), output_unit_(config), activations_(config_) {
   const std::size_t elements = std::size_t{config.buffer_rows} * config.rows;
   accumulators_.stride = strips(config.columns) * kStrip;
-  const std::size_t vectors = std::size_t{config.accumulator_rows} * strips(config.columns);
+  const std::size_t rows =
+      std::size_t{config.accumulator_rows} + (config.has_output_stationary() ? config.rows : 0);
+  const std::size_t vectors = rows * strips(config.columns);
   if (config.pe == PeKind::Bf16) {
     buffer_bf16_.resize(elements);
     accumulators_.real.resize(vectors);
@@ -124,7 +126,7 @@ void Functional::show(const Instruction& instruction, std::uint64_t start, std::
   };
   visit_pes(matmul,
             {config_, stream_, taps_, matmul.keep ? active_ : tiles_.front(), first_lane(matmul),
-             element, sum},
+             matmul.output_stationary ? own_sums() : matmul.accumulator, element, sum},
             start, index, watcher);
 }
 
@@ -184,7 +186,32 @@ std::uint32_t Functional::first_lane(const Matmul& matmul) const {
   return matmul.transpose ? next_lane_ : 0;
 }
 
+/// Adds to rows of their own in the order of the other dataflow's chains: results of a transposed
+/// stream are positions here, and of a forward one values.
+void Functional::output_stationary(const Matmul& matmul) {
+  const Tile tile = std::move(tiles_.front());
+  tiles_.pop_front();
+  Matmul chained = matmul;
+  chained.transpose = !matmul.transpose;
+  chained.accumulator = own_sums();
+  if (!grid_.add(chained, tile, 0)) {
+    multiply();
+    grid_.add(chained, tile, 0);
+  }
+  if (!matmul.drain) return;
+  multiply();
+  for (std::uint32_t i = 0; i < matmul.count; ++i) {
+    if (config_.pe == PeKind::Bf16)
+      std::copy_n(accumulators_.real_at(own_sums() + i), tile.columns,
+                  accumulators_.real_at(matmul.accumulator + i));
+    else
+      std::copy_n(accumulators_.whole_at(own_sums() + i), tile.columns,
+                  accumulators_.whole_at(matmul.accumulator + i));
+  }
+}
+
 void Functional::matmul(const Matmul& matmul) {
+  if (matmul.output_stationary) return output_stationary(matmul);
   if (!matmul.keep) {
     active_ = std::move(tiles_.front());
     tiles_.pop_front();

@@ -39,6 +39,9 @@ class Functional {
   /// Where in the rows of PEs this stream begins.
   std::uint32_t first_lane(const Matmul& matmul) const;
   void matmul(const Matmul& matmul);
+  void output_stationary(const Matmul& matmul);
+  /// The first accumulator row that stands for the sums in the PEs.
+  std::uint32_t own_sums() const { return config_.accumulator_rows; }
   void store(const Store& store);
   template <class Number>
   void store_positions(const Store& store, const Number* accumulators);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "systolic/isa/accesses.h"
 #include "systolic/isa/schedule.h"
 #include "systolic/twin/geometry.h"
 #include "systolic/twin/numerics.h"
@@ -36,14 +37,13 @@ struct Walks {
 };
 
 Walks walks_of(const Matmul& matmul, const MatmulView& view) {
-  const std::uint32_t rows = view.tile.rows;
+  const auto [position_count, value_count] = reads_of(matmul, view.tile.rows);
   Walks walks;
   PositionWalk positions(view.stream, matmul);
-  for (std::uint32_t i = 0; i < (matmul.transpose ? rows : matmul.count); ++i, positions.next())
+  for (std::uint32_t i = 0; i < position_count; ++i, positions.next())
     walks.positions.push_back(positions.position());
   TapWalk taps(view.taps, matmul, view.machine);
-  for (std::uint32_t i = 0; i < (matmul.transpose ? matmul.count : rows); ++i, taps.next())
-    walks.taps.push_back(taps.tap());
+  for (std::uint32_t i = 0; i < value_count; ++i, taps.next()) walks.taps.push_back(taps.tap());
   return walks;
 }
 
@@ -52,25 +52,29 @@ Walks walks_of(const Matmul& matmul, const MatmulView& view) {
 void visit_pes(const Matmul& matmul, const MatmulView& view, std::uint64_t start,
                std::size_t instruction, const PeWatcher& watcher) {
   const Walks walks = walks_of(matmul, view);
-  const auto activation = [&](std::uint32_t slot, std::uint32_t row) {
-    const Position& position = walks.positions[matmul.transpose ? row : slot];
-    const Tap& tap = walks.taps[matmul.transpose ? slot : row];
-    const std::uint32_t lane = matmul.transpose ? (view.lane + slot) % view.machine.rows : row;
+  const auto activation = [&](const PeSlot& pe) {
+    const auto slot = static_cast<std::uint32_t>(pe.slot);
+    const Position& position = walks.positions[matmul.transpose ? pe.row : slot];
+    const Tap& tap = walks.taps[matmul.transpose ? slot : pe.row];
+    const std::uint32_t lane = matmul.transpose ? (view.lane + slot) % view.machine.rows : pe.row;
     const std::uint32_t buffer_row =
         (position.address + tap.offset) & (view.machine.buffer_rows - 1);
     return inside(view.stream, position, tap) ? view.element(buffer_row, lane) : 0.0;
   };
-  for (std::uint32_t slot = 0; slot < matmul.count; ++slot)
+  for (std::uint32_t result = 0; result < matmul.count; ++result)
     for (std::uint32_t column = 0; column < view.tile.columns; ++column) {
-      double sum = matmul.accumulate ? view.sum(matmul.accumulator + slot, column) : 0.0;
-      for (std::uint32_t row = 0; row < view.tile.rows; ++row) {
-        PeStep step{.cycle = pe_cycle(view.machine, start, {slot, row, column}),
+      double sum = matmul.accumulate ? view.sum(view.first_sum + result, column) : 0.0;
+      for (std::uint32_t link = 0; link < view.tile.rows; ++link) {
+        // A chain stays in its PE, or goes down a column.
+        const PeSlot pe =
+            matmul.output_stationary ? PeSlot{link, result, column} : PeSlot{result, link, column};
+        PeStep step{.cycle = pe_cycle(view.machine, start, pe),
                     .instruction = instruction,
-                    .slot = slot,
-                    .row = row,
+                    .slot = static_cast<std::uint32_t>(pe.slot),
+                    .row = pe.row,
                     .column = column,
-                    .activation = activation(slot, row),
-                    .weight = weight_at(view, row, column),
+                    .activation = activation(pe),
+                    .weight = weight_at(view, link, column),
                     .sum_in = sum};
         step.sum_out = sum = multiply_add(view.machine.pe, step.activation, step.weight, sum);
         watcher(step);

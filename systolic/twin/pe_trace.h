@@ -20,12 +20,13 @@ struct MatmulView {
   const SetStream& stream;
   const SetTaps& taps;
   const Tile& tile;
-  std::uint32_t lane = 0;  ///< of a transposed stream's first value
+  std::uint32_t lane = 0;       ///< of a transposed stream's first value
+  std::uint32_t first_sum = 0;  ///< row of the first chain's sum
   std::function<double(std::uint32_t row, std::uint32_t lane)> element;
   std::function<double(std::uint32_t row, std::uint32_t column)> sum;
 };
 
-/// Tells of every PE with a weight: slot after slot, from the top of a column down. `start` and
+/// Tells of every PE with a weight, link after link of one chain after the other. `start` and
 /// `instruction` are the matmul's.
 void visit_pes(const Matmul& matmul, const MatmulView& view, std::uint64_t start,
                std::size_t instruction, const PeWatcher& watcher);

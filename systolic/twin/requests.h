@@ -126,12 +126,14 @@ class Outstanding {
 struct TileTimes {
   std::uint32_t rows = 0, columns = 0;
   Cycle there = kUnknown;  ///< in the FIFO
-  Cycle moved = kUnknown;  ///< first cycle of its way into the shadow weights
+  Cycle moved = kUnknown;  ///< first cycle of its way into the array
+  bool stream = false;     ///< it waits for an output-stationary matmul
 };
 
 struct MatmulTimes {
   Cycle start = 0, left = 0;  ///< `left`: first cycle after its flight
   std::uint32_t accumulator = 0, count = 0;
+  std::uint32_t drain_slots = 0;  ///< before its first result leaves
 };
 
 }  // namespace triptych::mmu

@@ -10,6 +10,7 @@
 #include "systolic/isa/accesses.h"
 #include "systolic/twin/operand_pipe.h"
 #include "systolic/twin/requests.h"
+#include "systolic/twin/weight_tiles.h"
 
 namespace triptych::mmu {
 namespace {
@@ -29,8 +30,7 @@ class Timing {
         dram_(machine.dram),
         record_times_(record_times),
         chain_(machine.chain_cycles()),
-        behind_(machine.pe_latency > 2 ? (machine.rows - 1) * (machine.pe_latency - 2) : 0),
-        loaded_after_(machine.pe_latency > 1 ? 1 : machine.rows),
+        tiles_(machine),
         queues_{Queue(machine.queue_depth), Queue(machine.queue_depth), Queue(machine.queue_depth),
                 Queue(machine.queue_depth)} {
     if (record_times) report_.times.resize(program.size());
@@ -54,6 +54,7 @@ class Timing {
   bool pop_compute();
   bool pop_store();
   bool pop_matmul(std::size_t index, Cycle seen, Cycle tokens);
+  void count(const Matmul& matmul, const TileTimes& tile, std::uint64_t slots);
   std::uint64_t slots_of(const Matmul& matmul);
   void start_store(const Store& store, std::size_t index, Cycle cycle);
   Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
@@ -66,7 +67,6 @@ class Timing {
   bool write_position(Cycle cycle);
   void end_requests(std::size_t port, Cycle granted, Cycle arrival);
   void present_store();
-  Cycle shadow_free() const;
   Cycle hazard(const Matmul& matmul) const;
   void stall(Stall reason, Cycle until, Cycle limit);
   void finish();
@@ -77,9 +77,8 @@ class Timing {
   bool record_times_;
   RunReport report_;
 
-  /// Down a column: the latency of a sum, the delay of the swap after the capture of the next
-  /// weights, and the time after the loader's begin from which the swap does not overtake it.
-  Cycle chain_, behind_, loaded_after_;
+  Cycle chain_;  ///< of a sum down a column
+  WeightTiles tiles_;
 
   std::size_t next_ = 0;  ///< instruction to dispatch
   Cycle offered_ = 0;
@@ -98,13 +97,10 @@ class Timing {
   bool reading_registers_ = false;
   OperandPipe operand_pipe_;
 
-  std::vector<TileTimes> tiles_;
-  std::size_t moved_ = 0;    ///< tiles that the loader has taken
-  std::size_t swapped_ = 0;  ///< tiles that have become active
-  Cycle swap_ = 0;           ///< start of the last matmul that swapped
   std::array<MatmulTimes, kInFlight> matmuls_{};
   std::size_t matmul_count_ = 0;
   std::uint64_t next_lane_ = 0;  ///< where the next transposed stream begins
+  Cycle drained_ = 0;            ///< the slots of the last output-stationary matmul's sums are over
   Cycle slots_over_ = 0;         ///< all cycles before have been counted as issue or stall
   Cycle last_left_ = 0;
 };
@@ -178,17 +174,12 @@ bool Timing::pop_weights() {
   Queue& queue = queues_[kWeights];
   if (!queue.waiting() || idle_[kWeights] == kUnknown) return false;
   const std::size_t index = queue.head();
-  Cycle cycle = wait_for_tokens(kWeights, index, 15);
-  if (tiles_.size() >= machine_.weight_tiles) {
-    const Cycle moved = tiles_[tiles_.size() - machine_.weight_tiles].moved;
-    if (moved == kUnknown) return false;
-    cycle = std::max(cycle, moved + machine_.rows + machine_.columns);
-  }
+  Cycle cycle = std::max(wait_for_tokens(kWeights, index, 15), tiles_.room());
   if (cycle == kUnknown) return false;
   cycle = std::max({cycle, queue.head_seen(), idle_[kWeights]});
   pop(kWeights, cycle);
   const auto load = decode<WeightLoad>(program_[index]);
-  tiles_.push_back({load.rows, load.columns});
+  tiles_.load(load);
   RequestStream& stream = requests_[kWeights];
   stream.start(index, load.rows, load.columns * machine_.element_bytes(), load.address,
                std::max(cycle + 1, outstanding_[kWeights].room()));
@@ -197,28 +188,8 @@ bool Timing::pop_weights() {
   return true;
 }
 
-Cycle Timing::shadow_free() const {
-  if (moved_ == 0) return 0;
-  if (swapped_ < moved_) return kUnknown;
-  switch (machine_.weight_scheme) {
-    case WeightScheme::PassThrough:
-      return swap_ + 1 + behind_;
-    case WeightScheme::PerColumn:
-      return swap_ + chain_;
-    case WeightScheme::Drained:
-      return swap_ + chain_ + machine_.columns;
-  }
-  return kUnknown;
-}
-
 bool Timing::move_tile() {
-  if (moved_ >= tiles_.size()) return false;
-  TileTimes& tile = tiles_[moved_];
-  Cycle cycle = std::max(tile.there, shadow_free());
-  if (cycle == kUnknown) return false;
-  if (moved_ > 0) cycle = std::max(cycle, tiles_[moved_ - 1].moved + machine_.rows);
-  tile.moved = cycle;
-  ++moved_;
+  if (!tiles_.move()) return false;
   report_.counters.weight_reads += std::uint64_t{machine_.rows} * machine_.columns;
   return true;
 }
@@ -240,7 +211,7 @@ Cycle Timing::hazard(const Matmul& matmul) const {
                          other.accumulator < matmul.accumulator + matmul.count;
     if (!overlap) continue;
     // Where this chain starts depends on the other's result of the same row.
-    const Cycle ready = other.start + chain_ + 2 + matmul.accumulator;
+    const Cycle ready = other.start + other.drain_slots + chain_ + 2 + matmul.accumulator;
     cycle = std::max(cycle, ready - std::min<Cycle>(ready, other.accumulator));
   }
   return cycle;
@@ -264,8 +235,9 @@ bool Timing::pop_compute() {
 
 /// Advances the lane of the next transposed stream.
 std::uint64_t Timing::slots_of(const Matmul& matmul) {
-  if (!matmul.transpose) return matmul.count;
   const std::uint64_t rows = machine_.rows;
+  if (matmul.output_stationary) return rows;
+  if (!matmul.transpose) return matmul.count;
   const std::uint64_t end = next_lane_ + matmul.count;
   const std::uint64_t through = (end + rows - 1) / rows * rows - next_lane_;
   next_lane_ = matmul.abut ? end % rows : 0;
@@ -275,47 +247,53 @@ std::uint64_t Timing::slots_of(const Matmul& matmul) {
 
 bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   const auto matmul = decode<Matmul>(program_[index]);
-  const bool swap = !matmul.keep;
-  if (swap && swapped_ >= moved_) return false;
-  const Cycle moved = swap ? tiles_[swapped_].moved : 0;
-  const Cycle full = swap ? moved + loaded_after_ : 0;
-  const Cycle chained = matmul.accumulate ? hazard(matmul) : 0;
+  const bool stays = matmul.output_stationary, takes = !matmul.keep;
+  if (takes && !tiles_.is_known(stays)) return false;
+  const WeightTiles::Next tile = takes ? tiles_.next(stays) : WeightTiles::Next{};
+  Cycle chained = stays ? 0 : drained_;
+  if (reads_accumulators(matmul)) chained = std::max(chained, hazard(matmul));
   MatmulTimes& slot = matmuls_[matmul_count_ % kInFlight];
-  const Cycle start = std::max({seen, tokens, slots_over_, full, chained, slot.left});
+  const Cycle start = std::max({seen, tokens, slots_over_, tile.ready, chained, slot.left});
   constexpr unsigned fillers = 1U << kLoad | 1U << kWeights;
   stall(Stall::Drain, seen, start);
   stall(Stall::Activations, wait_for_tokens(kCompute, index, fillers), start);
   stall(Stall::Output, wait_for_tokens(kCompute, index, 1U << kStore), start);
-  if (swap && swapped_ > 0)  // the loader is still busy with the tile before
-    stall(Stall::Weights, tiles_[swapped_ - 1].moved + machine_.rows, std::min(start, moved));
-  stall(Stall::Dram, moved, start);
-  stall(Stall::Weights, full, start);
+  stall(Stall::Weights, tile.busy, std::min(start, tile.begins));
+  stall(Stall::Dram, tile.begins, start);
+  stall(Stall::Weights, tile.ready, start);
   stall(Stall::Accumulator, chained, start);
   stall(Stall::InFlight, slot.left, start);
 
   pop(kCompute, start);
-  if (swap) {
-    ++swapped_;
-    swap_ = start;
-  }
   const std::uint64_t array = chain_ + machine_.product_cycles() + machine_.columns;
-  const std::uint64_t count = matmul.count;
   const std::uint64_t slots = slots_of(matmul);
-  const TileTimes& tile = tiles_[swapped_ - 1];
-  Counters& counters = report_.counters;
-  counters.issue_cycles += slots;
-  counters.padding_cycles += slots - count;
-  counters.macs += count * tile.rows * tile.columns;
-  counters.buffer_reads += count * tile.rows;
-  counters.accumulator_writes += count * tile.columns;
-  if (matmul.accumulate) counters.accumulator_reads += count * tile.columns;
+  const std::uint32_t drain_slots = stays ? machine_.rows : 0;
+  if (stays)
+    count(matmul, tiles_.stream(start), slots);
+  else
+    count(matmul, takes ? tiles_.swap(start) : tiles_.active(), slots);
   slots_over_ = idle_[kCompute] = start + slots;
-  last_left_ = slots_over_ + array + 4;
-  slot = {start, last_left_, matmul.accumulator, matmul.count};
+  if (stays) drained_ = slots_over_ + drain_slots;
+  last_left_ = slots_over_ + drain_slots + array + 4;
+  slot = {start, last_left_, matmul.accumulator, matmul.count, drain_slots};
   ++matmul_count_;
   end(kCompute, index, slots_over_ + machine_.rows, fillers);
-  end(kCompute, index, start + count + array + 2, 1U << kStore);
+  end(kCompute, index, start + drain_slots + matmul.count + array + 2, 1U << kStore);
   return true;
+}
+
+void Timing::count(const Matmul& matmul, const TileTimes& tile, std::uint64_t slots) {
+  const bool stays = matmul.output_stationary;
+  const std::uint64_t used = stays ? tile.rows : matmul.count;
+  const std::uint64_t rows = stays ? matmul.count : tile.rows;  // of PEs that multiply
+  Counters& counters = report_.counters;
+  counters.issue_cycles += slots;
+  counters.padding_cycles += slots - used;
+  counters.macs += used * rows * tile.columns;
+  counters.buffer_reads += used * rows;
+  counters.accumulator_writes += std::uint64_t{rows_written(matmul)} * tile.columns;
+  if (reads_accumulators(matmul)) counters.accumulator_reads += used * tile.columns;
+  if (stays) counters.weight_reads += std::uint64_t{machine_.rows} * machine_.columns;
 }
 
 bool Timing::pop_store() {
@@ -461,7 +439,7 @@ void Timing::end_requests(std::size_t port, Cycle granted, Cycle arrival) {
     return;
   }
   idle_[port] = granted + 1;
-  if (port == kWeights) tiles_.back().there = arrival + 1;
+  if (port == kWeights) tiles_.arrive(arrival + 1);
   end(port, index, arrival + 1);
 }
 
@@ -482,8 +460,7 @@ void Timing::finish() {
             "[mmu] status token: more than 255 tokens of the {} unit wait for one taker",
             to_string(static_cast<Unit>(unit))));
   }
-  halt = std::max(halt, last_left_);
-  if (moved_ > 0) halt = std::max(halt, tiles_[moved_ - 1].moved + machine_.rows);
+  halt = std::max({halt, last_left_, tiles_.idle()});
   stall(Stall::Drain, halt, kUnknown);
   report_.counters.cycles = halt;
   report_.counters.dram_bursts = dram_.bursts();

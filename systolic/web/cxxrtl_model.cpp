@@ -237,7 +237,7 @@ bool same_rtl(const MachineConfig& a, const MachineConfig& b) {
   return a.rows == b.rows && a.columns == b.columns && a.pe == b.pe &&
          a.pe_latency == b.pe_latency && a.buffer_rows == b.buffer_rows &&
          a.accumulator_rows == b.accumulator_rows && a.weight_tiles == b.weight_tiles &&
-         a.queue_depth == b.queue_depth;
+         a.queue_depth == b.queue_depth && a.has_output_stationary() == b.has_output_stationary();
 }
 
 }  // namespace

@@ -149,16 +149,25 @@ class Lowering {
       draft.stage.fills = fills;
       draft.stage.alone = alone;
       draft.stage.frees = last || !at.has_content_of(places[i + 1]);
-      for (const auto& part : cut(p_.transpose ? at.positions : at.values, rows_)) {
-        for (auto tile = at.pass.begin; tile < at.pass.end; ++tile) {
-          p_.transpose ? transposed_tile(draft, part, tile) : forward_tile(draft, part, tile);
-        }
-      }
+      add_tiles(draft);
       builder_.add(std::move(draft.stage));
     }
   }
 
  private:
+  void add_tiles(Draft& draft) {
+    const auto& at = draft.at;
+    if (tiling_.dataflow == Dataflow::OutputStationary) {
+      for (auto tile = at.pass.begin; tile < at.pass.end; ++tile) stationary_tile(draft, tile);
+      return;
+    }
+    for (const auto& part : cut(p_.transpose ? at.positions : at.values, rows_)) {
+      for (auto tile = at.pass.begin; tile < at.pass.end; ++tile) {
+        p_.transpose ? transposed_tile(draft, part, tile) : forward_tile(draft, part, tile);
+      }
+    }
+  }
+
   // Some positions stay, column tiles and values pass: their results are one group.
   std::vector<Place> forward_places() const {
     std::vector<Place> places;
@@ -235,12 +244,51 @@ class Lowering {
       view.start_at_value(values.begin, step.matmul);
       step.matmul.address += i32(addresses_.stream_row.value_or(0));
       step.matmul.count = u32(end - begin);
-      step.matmul.accumulator =
-          u32((tile - at.pass.begin) * at.positions.size() + begin - at.positions.begin);
+      step.matmul.accumulator = accumulator_of(draft, tile, begin);
       step.loads = draft.content.read(draft.inputs_for(end), units);
-      if (completes) add_positions(draft, tile, step.matmul, begin);
+      if (completes) step.result = positions_result(draft, tile, step.matmul, begin);
+      draft.stage.completes |= completes;
       draft.stage.tiles.push_back(std::move(step));
     }
+  }
+
+  /// All values past blocks of positions whose sums stay in the array.
+  void stationary_tile(Draft& draft, std::int64_t tile) {
+    const auto& at = draft.at;
+    const auto most = draft.last ? leaving(at.positions.size()) : at.positions.size();
+    auto stored = at.positions.begin;
+    for (const auto& block : cut(at.positions, rows_)) {
+      for (const auto& values : cut(at.values, rows_)) add_link(draft, tile, block, values);
+      if (block.end < at.positions.end && block.end - stored < most) continue;
+      mmu::Matmul results = draft.stage.tiles.back().matmul;
+      results.count = u32(block.end - stored);
+      results.accumulator = accumulator_of(draft, tile, stored);
+      draft.stage.tiles.back().result = positions_result(draft, tile, results, stored);
+      stored = block.end;
+    }
+    draft.stage.completes = true;
+  }
+
+  /// One tile of values of a chain for a block of positions.
+  void add_link(Draft& draft, std::int64_t tile, Range block, Range values) {
+    const auto& view = draft.content.view();
+    auto step = tile_step(tile, values, false);
+    step.weights->stream = true;
+    view.start_at_position(block.begin, step.matmul);
+    view.start_at_value(values.begin, step.matmul);
+    step.matmul.address += i32(addresses_.stream_row.value_or(0));
+    step.matmul.output_stationary = step.matmul.transpose = true;
+    step.matmul.drain = values.end == draft.at.values.end;
+    step.matmul.count = u32(block.size());
+    step.matmul.accumulator = accumulator_of(draft, tile, block.begin);
+    step.loads = draft.content.read(draft.inputs_for(block.end), draft.units_of(values));
+    draft.stage.tiles.push_back(std::move(step));
+  }
+
+  static std::uint32_t accumulator_of(const Draft& draft, std::int64_t tile,
+                                      std::int64_t position) {
+    const auto& at = draft.at;
+    return u32((tile - at.pass.begin) * at.positions.size() + position - at.positions.begin);
   }
 
   /// All values through one tile of positions.
@@ -266,13 +314,14 @@ class Lowering {
       step.matmul.accumulator =
           u32((tile - draft.at.pass.begin) * values.size() + begin - values.begin);
       step.loads = draft.content.read(inputs, draft.units_of({begin, end}));
-      if (completes) add_values(draft, tile, step.matmul, begin);
+      if (completes) step.result = values_result(draft, tile, step.matmul, begin);
+      draft.stage.completes |= completes;
       draft.stage.tiles.push_back(std::move(step));
     }
   }
 
-  void add_result(Stage& stage, std::int64_t tile, const mmu::Matmul& matmul,
-                  const ResultRows& rows) {
+  ResultStep result_step(std::int64_t tile, const mmu::Matmul& matmul,
+                         const ResultRows& rows) const {
     const auto& registers = addresses_.registers;
     const auto& kept = addresses_.kept;
     const auto step_x = kept ? kept->units : width(tile) * p_.result_bytes;
@@ -300,29 +349,30 @@ class Lowering {
                         .columns = u32(width(tile)),
                         .pitch = u32(registers.pitch)};
     }
-    stage.results.push_back(step);
+    return step;
   }
 
   // Boxes of whole rows lie in DRAM without a gap, from image to image too.
-  void add_positions(Draft& draft, std::int64_t tile, const mmu::Matmul& matmul,
-                     std::int64_t begin) {
+  ResultStep positions_result(const Draft& draft, std::int64_t tile, const mmu::Matmul& matmul,
+                              std::int64_t begin) const {
     const auto& box = *draft.at.box;
     const auto wide = box.x.size();
     const bool wraps = wide == p_.x.out || box.positions() > wide;
-    add_result(draft.stage, tile, matmul,
-               {.first = corner(box) + begin / wide * p_.x.out + begin % wide,
-                .run = wraps ? wide : 1,
-                .gap = wraps ? p_.x.out - wide : 0,
-                .left = wide - begin % wide});
+    return result_step(tile, matmul,
+                       {.first = corner(box) + begin / wide * p_.x.out + begin % wide,
+                        .run = wraps ? wide : 1,
+                        .gap = wraps ? p_.x.out - wide : 0,
+                        .left = wide - begin % wide});
   }
 
-  void add_values(Draft& draft, std::int64_t tile, const mmu::Matmul& matmul, std::int64_t begin) {
+  ResultStep values_result(const Draft& draft, std::int64_t tile, const mmu::Matmul& matmul,
+                           std::int64_t begin) const {
     const auto channels = draft.at.slice->channels.size();
-    add_result(draft.stage, tile, matmul,
-               {.first = draft.at.slice->whole_value(begin),
-                .run = channels,
-                .gap = p_.channels - channels,
-                .left = channels - begin % channels});
+    return result_step(tile, matmul,
+                       {.first = draft.at.slice->whole_value(begin),
+                        .run = channels,
+                        .gap = p_.channels - channels,
+                        .left = channels - begin % channels});
   }
 
   const StreamProblem& p_;

@@ -73,7 +73,7 @@ void ProgramBuilder::flush(const std::function<bool(const PlacedStage&)>& is_due
 
 void ProgramBuilder::emit(PlacedStage& placed) {
   while (placed.emitted < placed.stage.tiles.size()) emit_tile(placed);
-  if (!placed.stage.results.empty()) {
+  if (placed.stage.completes) {
     ++groups_;
     group_begun_ = false;
   }
@@ -88,21 +88,20 @@ void ProgramBuilder::emit_tile(PlacedStage& placed) {
   const auto buffer =
       placed.fill > 0 ? part_of(placed.fill - 1, machine_.buffer_rows, parts_.buffer) : 0;
   const auto accumulator = part_of(groups_, machine_.accumulator_rows, parts_.accumulators);
-  const auto first_result = stage.tiles.size() - stage.results.size();
   mmu::Tokens tokens;
   if (!tile.loads.empty()) tokens.wait |= bit(mmu::Unit::Load);
   const bool takes_part = !std::exchange(group_begun_, true);
   if (takes_part && groups_ >= parts_.accumulators) tokens.wait |= bit(mmu::Unit::Store);
   const bool last = i + 1 == stage.tiles.size();
   if (last && stage.frees && placed.fill > 0) tokens.signal |= bit(mmu::Unit::Load);
-  if (i >= first_result) tokens.signal |= bit(mmu::Unit::Store);
+  if (tile.result) tokens.signal |= bit(mmu::Unit::Store);
   auto matmul = tile.matmul;
   matmul.address += static_cast<std::int32_t>(buffer);
   matmul.accumulator += accumulator;
   if (tile.weights) program_.push_back(encode(*tile.weights));
   program_.push_back(encode(matmul, tokens));
-  if (i < first_result) return;
-  auto result = stage.results[i - first_result];
+  if (!tile.result) return;
+  auto result = *tile.result;
   result.store.accumulator += accumulator;
   emit_result(result, last ? bit(mmu::Unit::Compute) : 0);
 }

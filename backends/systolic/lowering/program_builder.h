@@ -14,19 +14,20 @@
 
 namespace triptych::systolic {
 
-/// A weight tile and the matmul that swaps it in, or one that reuses the tile before, and the loads
+/// How results of one column tile leave.
+struct ResultStep {
+  std::optional<mmu::LoadRegisters> registers;
+  mmu::SetOutput output;
+  mmu::Store store;
+};
+
+/// A weight tile and the matmul that takes it, or one that reuses the tile before, and the loads
 /// that it awaits. Buffer and accumulator rows count from the start of a part.
 struct TileStep {
   std::vector<mmu::Load> loads;
   std::optional<mmu::WeightLoad> weights;
   mmu::Matmul matmul;
-};
-
-/// How the results of one column tile leave.
-struct ResultStep {
-  std::optional<mmu::LoadRegisters> registers;
-  mmu::SetOutput output;
-  mmu::Store store;
+  std::optional<ResultStep> result;  ///< complete with this matmul
 };
 
 /// Tiles that work on one content of the buffer, or a part of it.
@@ -37,9 +38,7 @@ struct Stage {
   bool frees = false;           ///< nobody needs the content after it
   bool alone = false;           ///< the program's only one: its loads may be many
   std::vector<TileStep> tiles;  ///< not empty
-  /// Not empty: the accumulators are complete. results[i] belongs to the tile that is i-th among
-  /// the last results.size() ones.
-  std::vector<ResultStep> results;
+  bool completes = false;       ///< the accumulators are free for the next group after it
 };
 
 class ProgramBuilder {

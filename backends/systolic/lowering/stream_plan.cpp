@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -277,10 +278,8 @@ class Pricing {
   std::size_t plans_ = 0, instructions_ = 0;
 };
 
-/// The plan with the least DRAM traffic among those within kSlack of the fewest cycles. `plans`:
-/// those with the fewest estimated cycles first.
-Lowered best_of(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine) {
-  Pricing pricing(machine);
+/// Prices plans of one dataflow, those with the fewest estimated cycles first.
+void price_all(std::vector<StreamPlan> plans, Pricing& pricing) {
   std::size_t priced = 0;
   pricing.begin();
   while (priced < plans.size() && pricing.is_worth(plans[priced])) pricing.price(plans[priced++]);
@@ -291,6 +290,23 @@ Lowered best_of(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine
   for (const auto& plan : plans) {
     if (!pricing.is_worth(plan) || plan.traffic >= pricing.best().plan.traffic) break;
     if (plan.cycles <= near) pricing.price(plan);
+  }
+}
+
+/// The plan with the least DRAM traffic among those within kSlack of the fewest cycles. `plans`:
+/// those with the fewest estimated cycles first. Estimates compare tilings of one dataflow better
+/// than those of two, so each dataflow has plans that are priced.
+Lowered best_of(const std::vector<StreamPlan>& plans, const mmu::MachineConfig& machine) {
+  Pricing pricing(machine);
+  for (const auto dataflow : {Dataflow::WeightStationary, Dataflow::OutputStationary}) {
+    std::vector<StreamPlan> of_one;
+    std::ranges::copy_if(plans, std::back_inserter(of_one), [&](const StreamPlan& plan) {
+      const bool stays = std::ranges::any_of(plan.jobs, [](const StreamJob& job) {
+        return job.tiling.dataflow == Dataflow::OutputStationary;
+      });
+      return stays == (dataflow == Dataflow::OutputStationary);
+    });
+    if (!of_one.empty()) price_all(std::move(of_one), pricing);
   }
   return pricing.take();
 }

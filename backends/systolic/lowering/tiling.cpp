@@ -50,6 +50,7 @@ struct Work {
   double loads = 0;       ///< stages with loads
   double stores = 0;      ///< loads that begin together with the store of a group's results
   double group_rows = 0;  ///< results in one column tile of a group, times its column tiles
+  double idle = 1;        ///< cycles between the slots of two matmuls where no chain waits
 };
 
 double cost_of(const Tiling& tiling) { return tiling.cycles + tiling.ramp; }
@@ -91,9 +92,10 @@ class Shortlist {
 class Estimator {
  public:
   Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts,
-            const TilingChoice& choice)
+            const TilingChoice& choice, Dataflow dataflow)
       : p_(problem),
         choice_(choice),
+        dataflow_(dataflow),
         rows_(machine.rows),
         chain_(machine.chain_cycles()),
         columns_(machine.columns),
@@ -112,17 +114,12 @@ class Estimator {
     const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, one_tap) *
                       extent(p_.x, tiling.box_x, one_tap) * (channels / p_.group);
     if (rows > buffer_) return refuse([&] { return box_problem(tiling, rows); });
-    const auto streamed = p_.transpose ? slice_values(tiling) : box_positions(tiling);
+    tiling.dataflow = dataflow_;
+    if (dataflow_ == Dataflow::OutputStationary && (p_.transpose || slices(tiling) > 1))
+      return refuse([&] { return chain_problem(tiling); });
     for (const auto tiles : sizes_of(column_tiles_, choice_.columns)) {
       tiling.column_tiles = tiles;
-      tiling.pass = pass_of(streamed, accumulators_ / tiles);
-      // Slices that share the buffer have to be read by all positions at once.
-      const bool once = p_.transpose || slices(tiling) == 1 || tiling.pass == streamed;
-      if (tiling.pass == 0 || !once) {
-        if (tiles == 1 || choice_.columns) refuse([&] { return pass_problem(tiling, streamed); });
-        continue;
-      }
-      rate(tiling, p_.transpose ? transposed(tiling, rows) : forward(tiling, rows));
+      consider_pass(tiling, rows);
     }
   }
 
@@ -133,6 +130,23 @@ class Estimator {
   TilingCandidates take() { return shortlist_.take(); }
 
  private:
+  /// The largest pass of the tiling's column tiles.
+  void consider_pass(Tiling tiling, std::int64_t rows) {
+    const auto streamed = p_.transpose ? slice_values(tiling) : box_positions(tiling);
+    const bool stays = tiling.dataflow == Dataflow::OutputStationary;
+    tiling.pass = pass_of(streamed, accumulators_ / tiling.column_tiles, stays || p_.transpose);
+    // Slices that share the buffer have to be read by all positions at once.
+    const bool once = p_.transpose || slices(tiling) == 1 || tiling.pass == streamed;
+    if (tiling.pass == 0 || !once) {
+      if (tiling.column_tiles == 1 || choice_.columns)
+        refuse([&] { return pass_problem(tiling, streamed); });
+      return;
+    }
+    rate(tiling, stays          ? output_stationary(tiling, rows)
+                 : p_.transpose ? transposed(tiling, rows)
+                                : forward(tiling, rows));
+  }
+
   /// Keeps the first reason, where somebody is to read it.
   void refuse(const auto& why) {
     if (refusal_.empty() && !choice_.text.empty()) refusal_ = why();
@@ -141,6 +155,14 @@ class Estimator {
     return fmt::format(
         "a box of {} x {} x {} positions of {} channels takes {} rows of the buffer, a part has {}",
         t.box_images, t.box_y, t.box_x, slice_channels(t), rows, buffer_);
+  }
+  std::string chain_problem(const Tiling& t) const {
+    if (p_.transpose)
+      return "the sums of a weight gradient run over all positions, so that they cannot stay in "
+             "the "
+             "array";
+    return fmt::format("sums stay in the array while all {} channels pass, a slice has {}",
+                       p_.channels, slice_channels(t));
   }
   std::string pass_problem(const Tiling& t, std::int64_t streamed) const {
     if (t.pass > 0) {
@@ -180,15 +202,16 @@ class Estimator {
            ceil_div(p_.x.out, t.box_x);
   }
   static std::int64_t box_positions(const Tiling& t) { return t.box_images * t.box_y * t.box_x; }
-  /// The largest even part of the streamed operand with results that fit. 0: none does.
-  std::int64_t pass_of(std::int64_t streamed, std::int64_t room) const {
+  /// The largest even part of the streamed operand with results that fit, in blocks of the array's
+  /// rows if `blocks`. 0: none does.
+  std::int64_t pass_of(std::int64_t streamed, std::int64_t room, bool blocks) const {
     if (choice_.pass) {
       const auto given = std::min(*choice_.pass, streamed);
-      const auto pass = p_.transpose ? std::min(round_up(given, rows_), streamed) : given;
+      const auto pass = blocks ? std::min(round_up(given, rows_), streamed) : given;
       return pass <= room ? pass : 0;
     }
     if (streamed <= room) return streamed;
-    const auto unit = !p_.transpose ? 1 : room >= rows_ ? rows_ : p_.group;
+    const auto unit = !blocks ? 1 : room >= rows_ ? rows_ : p_.transpose ? p_.group : 1;
     if (room < unit) return 0;
     return round_up(ceil_div(streamed, ceil_div(streamed, room / unit * unit)), unit);
   }
@@ -222,6 +245,18 @@ class Estimator {
             .group_rows = at(t.pass * t.column_tiles)};
   }
 
+  /// Chains of up to R results, each with the tiles of all values.
+  Work output_stationary(const Tiling& t, std::int64_t rows) const {
+    auto work = forward(t, rows);
+    const auto chains = boxes(t) * ceil_div(box_positions(t), t.pass) * ceil_div(t.pass, rows_);
+    work.tiles = at(chains * ceil_div(p_.values(), rows_) * column_tiles_);
+    work.slots = at(rows_);
+    work.revisit = at(chain_ + 3);
+    work.tile_rows = at(chains * p_.values() * column_tiles_);
+    work.idle = 0;
+    return work;
+  }
+
   Work transposed(const Tiling& t, std::int64_t rows) const {
     const auto parts = slices(t);
     const auto count = boxes(t);
@@ -249,8 +284,9 @@ class Estimator {
     const auto columns = at(p_.columns) / at(column_tiles_);
     const auto tile_row_bytes = columns * at(p_.element_bytes);
     const auto result_bytes = columns * at(p_.result_bytes);
-    const auto per_tile = std::max({work.slots, at(rows_ + 1), at(chain_ + 3) / work.revisit,
-                                    bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
+    const auto per_tile =
+        std::max({work.slots, at(rows_) + work.idle, at(chain_ + 3) / work.revisit,
+                  bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(chain_ + columns_ + 6);
     t.traffic =
@@ -281,6 +317,7 @@ class Estimator {
 
   const StreamProblem& p_;
   const TilingChoice& choice_;
+  Dataflow dataflow_;
   std::string refusal_;
   std::int64_t rows_, chain_, columns_, buffer_, accumulators_;
   Parts parts_;
@@ -361,14 +398,48 @@ void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine,
             "at a time, and slices are multiples of a buffer row's channels"));
 }
 
+/// Dataflows to try.
+std::vector<Dataflow> dataflows_of(const mmu::MachineConfig& machine, const TilingChoice& choice) {
+  constexpr auto weights = Dataflow::WeightStationary, outputs = Dataflow::OutputStationary;
+  if (choice.dataflow == outputs && !machine.has_output_stationary()) {
+    throw UnsupportedError(fmt::format(
+        "the tiling \"{}\" does not fit {}: its array has the weight-stationary dataflow only; "
+        "choose a machine whose file says \"dataflows\": \"both\"",
+        choice.text, machine.name));
+  }
+  if (choice.dataflow) return {*choice.dataflow};
+  switch (machine.dataflows) {
+    case mmu::Dataflows::OutputStationary:
+      return {outputs, weights};  // the second one where the first does not fit
+    case mmu::Dataflows::Both:
+      return {weights, outputs};
+    case mmu::Dataflows::WeightStationary:
+      break;
+  }
+  return {weights};
+}
+
 }  // namespace
 
 TilingCandidates choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
                                 const Parts& parts, const TilingChoice& choice) {
-  Estimator estimator(problem, machine, parts, choice);
-  consider_all(problem, machine, choice, estimator);
-  if (estimator.fastest().empty()) refuse(choice, machine, estimator.refusal());
-  return estimator.take();
+  std::string refusal;
+  TilingCandidates all;
+  const auto add = [](std::vector<Tiling>& to, const std::vector<Tiling>& tilings) {
+    to.insert(to.end(), tilings.begin(), tilings.end());
+  };
+  for (const auto dataflow : dataflows_of(machine, choice)) {
+    if (!all.fastest.empty() && machine.dataflows == mmu::Dataflows::OutputStationary) break;
+    Estimator estimator(problem, machine, parts, choice, dataflow);
+    consider_all(problem, machine, choice, estimator);
+    if (refusal.empty()) refusal = estimator.refusal();
+    if (estimator.fastest().empty()) continue;
+    const auto candidates = estimator.take();
+    add(all.fastest, candidates.fastest);
+    add(all.lightest, candidates.lightest);
+  }
+  if (all.fastest.empty()) refuse(choice, machine, refusal);
+  return all;
 }
 
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling) {

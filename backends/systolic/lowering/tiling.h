@@ -23,7 +23,11 @@ struct Parts {
 /// Tiles of positions in one stage of a transposed stream: the unit of its loads.
 inline constexpr std::int64_t kTransposedTiles = 8;
 
+/// The operand that stays in the array: weights while results pass, or results while weights pass.
+enum class Dataflow { WeightStationary, OutputStationary };
+
 struct Tiling {
+  Dataflow dataflow = Dataflow::WeightStationary;
   /// Output positions of one box. More than one image only with whole images. A transposed stream,
   /// which has positions in a chain, cuts rows only into boxes of a single one.
   std::int64_t box_images = 1, box_y = 1, box_x = 1;
@@ -42,6 +46,7 @@ struct TilingChoice {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   static constexpr std::int64_t kMost = 1'000'000'000;
 
+  std::optional<Dataflow> dataflow;
   std::optional<std::int64_t> images, y, x;  ///< of a box
   std::optional<std::int64_t> channels;      ///< of a slice
   std::optional<std::int64_t> taps;          ///< of a slice: 1 or kAll
@@ -56,7 +61,7 @@ struct TilingChoice {
 /// An estimate this much above the fewest cycles may still be within kSlack of them in truth.
 inline constexpr double kEstimateSlack = 1.03;
 
-/// Tilings worth pricing, by estimate.
+/// Tilings worth pricing, by estimate, of one dataflow after the other.
 struct TilingCandidates {
   std::vector<Tiling> fastest;   ///< the fewest cycles first
   std::vector<Tiling> lightest;  ///< within kEstimateSlack of them, the least traffic first

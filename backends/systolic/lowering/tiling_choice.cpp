@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -29,6 +30,9 @@ constexpr std::array<std::pair<std::string_view, Size>, 10> kSizes = {
      {"accumulators", &TilingChoice::accumulators},
      {"group", &TilingChoice::group}}};
 
+constexpr std::string_view kDataflow = "dataflow";
+constexpr std::array<std::string_view, 2> kDataflows{"weight-stationary", "output-stationary"};
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw InvalidArgument(fmt::format("tiling \"{}\": {}", text, why));
 }
@@ -39,8 +43,8 @@ Size size_named(std::string_view name, std::string_view text) {
     if (known == name) return size;
     names.push_back(known);
   }
-  refuse(text, fmt::format("there is no size \"{}\"; there are {}, as in pass=64,columns=2", name,
-                           fmt::join(names, ", ")));
+  refuse(text, fmt::format("there is no size \"{}\"; there are {} and {}, as in pass=64,columns=2",
+                           name, fmt::join(names, ", "), kDataflow));
 }
 
 std::int64_t number_of(std::string_view word, std::string_view text) {
@@ -53,6 +57,14 @@ std::int64_t number_of(std::string_view word, std::string_view text) {
                              TilingChoice::kMost));
   }
   return number;
+}
+
+Dataflow dataflow_named(std::string_view word, std::string_view text) {
+  const auto found = std::ranges::find(kDataflows, word);
+  if (found == kDataflows.end())
+    refuse(text,
+           fmt::format("\"{}\" is no dataflow; give {}", word, fmt::join(kDataflows, " or ")));
+  return static_cast<Dataflow>(found - kDataflows.begin());
 }
 
 void check(const TilingChoice& choice, std::string_view text) {
@@ -75,9 +87,10 @@ std::string to_string(const Tiling& tiling, const Parts& parts, const StreamProb
   const auto channels = tiling.slicing.channels > 0 ? tiling.slicing.channels : problem.channels;
   return fmt::format(
       "images={},y={},x={},channels={},taps={},pass={},columns={},buffer={},accumulators={},"
-      "group={}",
+      "group={}{}",
       tiling.box_images, tiling.box_y, tiling.box_x, channels, tiling.slicing.one_tap ? "1" : "all",
-      tiling.pass, tiling.column_tiles, parts.buffer, parts.accumulators, problem.group);
+      tiling.pass, tiling.column_tiles, parts.buffer, parts.accumulators, problem.group,
+      tiling.dataflow == Dataflow::OutputStationary ? ",dataflow=output-stationary" : "");
 }
 
 TilingChoice tiling_choice(std::string_view text) {
@@ -89,9 +102,15 @@ TilingChoice tiling_choice(std::string_view text) {
     const auto equals = item.find('=');
     if (equals == std::string_view::npos)
       refuse(text, fmt::format("\"{}\" is no size; write NAME=NUMBER", item));
-    auto& size = choice.*size_named(item.substr(0, equals), text);
-    if (size) refuse(text, fmt::format("{} is given twice", item.substr(0, equals)));
-    size = number_of(item.substr(equals + 1), text);
+    const auto name = item.substr(0, equals), value = item.substr(equals + 1);
+    const auto set = [&](auto& member, auto read) {
+      if (member) refuse(text, fmt::format("{} is given twice", name));
+      member = read(value, text);
+    };
+    if (name == kDataflow)
+      set(choice.dataflow, dataflow_named);
+    else
+      set(choice.*size_named(name, text), number_of);
   }
   check(choice, text);
   choice.text = text;

@@ -1,5 +1,5 @@
 // Sizes of a tiling that somebody fixes. The planner chooses those that are left open. As text:
-// "pass=64,columns=2,buffer=4", each size a number or "all".
+// "pass=64,columns=2,buffer=4", each size a number or "all", and the dataflow by name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

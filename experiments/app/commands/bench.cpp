@@ -162,6 +162,7 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
   add_host(row);
   if (options.layers) {
     row.array = measure::array_use(executor.plan());
+    row.dataflows = measure::compare_dataflows(machine.config(), problem.plan);
     add_layers(row, executor, machine);
     if (!models.ceilings) return row;
     for (const auto& work : row.layer_work)

@@ -112,6 +112,8 @@ std::string explanation(const MachineConfig& machine) {
   text += clock_line(machine);
   text += fmt::format("cells    a sum takes {} cycle{} through one\n", machine.pe_latency,
                       machine.pe_latency == 1 ? "" : "s");
+  text += fmt::format("dataflow {}{}\n", mmu::to_string(machine.dataflows),
+                      machine.dataflows == mmu::Dataflows::Both ? ": the planner chooses" : "");
   text +=
       fmt::format("buffer   {} rows of {} elements of {} B: {}\n", machine.buffer_rows,
                   machine.rows, machine.element_bytes(), page::format_bytes(buffer_bytes(machine)));

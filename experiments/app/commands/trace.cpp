@@ -22,6 +22,7 @@
 #include "experiments/measure/array_trace.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/bench_problems.h"
+#include "experiments/measure/dataflows.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -134,10 +135,13 @@ page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile)
 }
 
 page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
-                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine) {
+                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine,
+                      const std::vector<measure::DataflowCounts>& dataflows) {
   page::Json list = page::Json::array();
   for (const auto& node : nodes) {
-    if (chosen == nullptr || chosen == &node) list.push_back(to_json(node));
+    if (chosen != nullptr && chosen != &node) continue;
+    list.push_back(to_json(node));
+    list.back()["dataflows"] = measure::dataflows_json(dataflows, node.name);
   }
   return {{"machine", machine.name},
           {"rows", machine.rows},
@@ -176,7 +180,8 @@ bool rests_on_target_clock(const TraceOptions& options) {
 
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
             const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
-            const measure::ArrayNode* chosen, const mmu::Watched* array, bool json) {
+            const measure::ArrayNode* chosen, const mmu::Watched* array,
+            const std::vector<measure::DataflowCounts>& dataflows, bool json) {
   if (json) {
     page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
@@ -186,12 +191,13 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
-    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
+    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine(), dataflows);
     print_document("trace", page::Json::array({std::move(result)}));
     return;
   }
   if (array != nullptr) {
     print_nodes(nodes, chosen);
+    measure::print_dataflows(dataflows);
   } else {
     print_steps(plan, profile);
   }
@@ -335,7 +341,8 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  report(options, traced.name, executor.plan(), profile, nodes, chosen, array, context.json);
+  report(options, traced.name, executor.plan(), profile, nodes, chosen, array,
+         measure::compare_dataflows(options.machine, traced.plan), context.json);
 }
 
 void trace_model(TraceOptions options, const Context& context) {

@@ -52,9 +52,10 @@ std::string compare_accumulators(Machine& first, Machine& second, const RunRepor
   for (std::size_t i = program.size(); i-- > 0;) {
     if (program[i].opcode() != Opcode::Matmul) continue;
     const auto matmul = decode<Matmul>(program[i]);
-    if (row < matmul.accumulator || row >= matmul.accumulator + matmul.count) continue;
+    if (row < matmul.accumulator || row >= matmul.accumulator + rows_written(matmul)) continue;
     const std::uint64_t cycle = report.times[i].start + row - matmul.accumulator +
-                                config.chain_cycles() + config.product_cycles() + 3 + column;
+                                config.chain_cycles() + config.product_cycles() + 3 + column +
+                                (matmul.output_stationary ? config.rows : 0);
     return fmt::format("cycle {}: {}, last written by instruction {} ({})", cycle, text, i,
                        disassemble(program[i]));
   }

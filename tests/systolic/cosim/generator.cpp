@@ -107,6 +107,7 @@ class ProgramDice {
   }
 
   void draw_one() {
+    if (machine_.has_output_stationary() && dice_.one_in(4)) return draw_chain();
     switch (dice_.between(0, dense_ ? 60 : 21)) {
       case 0:
         return draw_stream();
@@ -171,9 +172,10 @@ class ProgramDice {
     add_weights(dice_.size(machine_.rows), dice_.size(machine_.columns));
   }
 
-  void add_weights(std::uint32_t rows, std::uint32_t columns) {
+  void add_weights(std::uint32_t rows, std::uint32_t columns, bool stream = false) {
     ++tiles_;
     WeightLoad load;
+    load.stream = stream;
     load.rows = rows;
     load.columns = columns;
     load.pitch = dice_.up_to(200);
@@ -263,6 +265,38 @@ class ProgramDice {
       matmul.accumulate = true;
       (matmul.transpose ? matmul.address : matmul.offset) += 1;
     }
+  }
+
+  /// An output-stationary chain. Tiles of both kinds share the FIFO in order, so those that wait go
+  /// first.
+  void draw_chain() {
+    while (tiles_ > 0 || abuts_) draw_matmul();
+    Matmul matmul = any_matmul();
+    matmul.output_stationary = true;
+    matmul.count = dice_.size(std::min(machine_.rows, machine_.accumulator_rows));
+    matmul.accumulator = dice_.up_to(machine_.accumulator_rows - matmul.count);
+    const std::uint32_t columns = dice_.size(machine_.columns), links = dice_.size(5);
+    std::uint32_t loaded = 0;
+    for (std::uint32_t link = 0; link < links; ++link, --tiles_) {
+      while (loaded < links && tiles_ < machine_.weight_tiles && (tiles_ == 0 || dice_.one_in(2))) {
+        add_weights(dice_.size(machine_.rows), columns, true);
+        ++loaded;
+      }
+      matmul.accumulate = link > 0;
+      matmul.drain = link + 1 == links && !dice_.one_in(8);
+      add(encode(matmul));
+      matmul.offset += 1;
+      if (dice_.one_in(8)) draw_load();
+      if (tiles_ == 1 && dice_.one_in(4)) draw_between_links();
+    }
+  }
+
+  /// The sums of a chain stay in the array while others pass.
+  void draw_between_links() {
+    tiles_ = 0;
+    dice_.one_in(2) ? draw_store() : draw_matmul();
+    while (tiles_ > 0 || abuts_) draw_matmul();
+    tiles_ = 1;
   }
 
   Matmul any_matmul() {
@@ -474,6 +508,7 @@ MachineConfig random_machine(std::mt19937& random) {
   machine.accumulator_rows = dice.among({16U, 64U, 256U});
   machine.weight_tiles = static_cast<std::uint32_t>(dice.between(1, 4));
   machine.queue_depth = dice.among({1U, 2U, 4U, 16U});
+  if (machine.pe_latency == 1 && dice.one_in(3)) machine.dataflows = Dataflows::Both;
   return vary_machine(machine, random);
 }
 

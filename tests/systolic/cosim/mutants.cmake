@@ -2,8 +2,9 @@
 # the stepper computes, too: faults of it are seeded where it is called.
 # SPDX-License-Identifier: Apache-2.0
 set(MUTANT_SELECTED seeded_fault)
-set(sources activations.cpp array.cpp functional.cpp gather.cpp grid.cpp output.cpp timing.cpp)
-set(headers operand_pipe.h requests.h)  # of timing.cpp alone
+set(sources activations.cpp array.cpp functional.cpp gather.cpp grid.cpp output.cpp timing.cpp
+            weight_tiles.cpp)
+set(headers operand_pipe.h requests.h)  # of timing.cpp and weight_tiles.cpp alone
 mmu_seed_begin(systolic/twin ${sources} ${headers})
 
 # time
@@ -12,21 +13,21 @@ mmu_seed(in_flight_a_cycle_short timing.cpp "array + 4" "array + 3")
 mmu_seed(hazard_of_one_stage timing.cpp "chain_(machine.chain_cycles())"
          "chain_(SEEDED ? machine.rows : machine.chain_cycles())")
 mmu_seed(product_has_no_stage timing.cpp "machine_.product_cycles()" "0")
-mmu_seed(capture_overtakes_the_swap timing.cpp
+mmu_seed(capture_overtakes_the_swap weight_tiles.cpp
          "(machine.rows - 1) * (machine.pe_latency - 2)" "0U")
-mmu_seed(swap_waits_for_all_weights timing.cpp "machine.pe_latency > 1" "false")
-mmu_seed(busy_loader_is_dram timing.cpp "swap && swapped_ > 0" "false")
+mmu_seed(swap_waits_for_all_weights weight_tiles.cpp "machine.pe_latency > 1" "false")
+mmu_seed(busy_loader_is_dram weight_tiles.cpp "taken_ > 0" "false")
 mmu_seed(seven_in_flight timing.cpp "matmul_count_ % kInFlight" "matmul_count_ % (kInFlight - 1)")
-mmu_seed(shadow_free_at_the_swap timing.cpp "return swap_ + 1 + behind_;"
+mmu_seed(shadow_free_at_the_swap weight_tiles.cpp "return swap_ + 1 + behind_;"
          "return swap_ + (SEEDED ? 0 : 1) + behind_;")
-mmu_seed(per_column_a_cycle_late timing.cpp "return swap_ + chain_;"
-         "return swap_ + chain_ + (SEEDED ? 1 : 0);")
+mmu_seed(per_column_a_cycle_late weight_tiles.cpp "return swap_ + machine_.chain_cycles();"
+         "return swap_ + machine_.chain_cycles() + (SEEDED ? 1 : 0);")
 mmu_seed(load_token_a_cycle_early timing.cpp "slots_over_ + machine_.rows, fillers"
          "slots_over_ + machine_.rows - (SEEDED ? 1 : 0), fillers")
 mmu_seed(store_a_cycle_early timing.cpp "cycle + 1 + machine_.output_cycles()"
          "cycle + machine_.output_cycles()")
 mmu_seed(queue_room_at_the_pop requests.h "ring_[tail_].popped + 1" "ring_[tail_].popped")
-mmu_seed(fifo_slot_not_skewed timing.cpp "moved + machine_.rows + machine_.columns"
+mmu_seed(fifo_slot_not_skewed weight_tiles.cpp "moved + machine_.rows + machine_.columns"
          "moved + machine_.rows")
 mmu_seed(load_before_store timing.cpp
          "constexpr std::array priority{kWeights, kStore, kOperand, kLoad};"
@@ -35,8 +36,8 @@ mmu_seed(load_before_store timing.cpp
 mmu_seed(no_padding_slots timing.cpp "!matmul.transpose" "true")
 mmu_seed(abutting_values_begin_at_lane_0 functional.cpp "matmul.transpose ? next_lane_ : 0" "0")
 mmu_seed(step_of_other_lanes grid.cpp "last.lane == lane" "true")
-mmu_seed(stall_of_weights_is_dram timing.cpp "stall(Stall::Dram, moved"
-         "stall(Stall::Dram, SEEDED ? full : moved")
+mmu_seed(stall_of_weights_is_dram timing.cpp "stall(Stall::Dram, tile.begins"
+         "stall(Stall::Dram, SEEDED ? tile.ready : tile.begins")
 mmu_seed(one_request_less_outstanding requests.h
          "count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1"
          "count_ < kLimit - 1 ? 0 : arrivals_[(count_ + 1) % kLimit] + 1")
@@ -45,7 +46,14 @@ mmu_seed(store_and_load_write_at_once timing.cpp
          "std::max(presented, last_grant_)")
 mmu_seed(arrivals_are_never_over requests.h "arrivals_[passed_ % kLimit] < cycle"
          "arrivals_[passed_ % kLimit] + 1 < cycle")
+mmu_seed(drain_slots_are_shared timing.cpp "stays ? 0 : drained_" "Cycle{0}")
+mmu_seed(drains_take_no_time timing.cpp "stays ? machine_.rows : 0" "0U")
+mmu_seed(values_of_the_whole_array timing.cpp "stays ? tile.rows : matmul.count" "matmul.count")
+mmu_seed(stream_waits_for_an_idle_loader weight_tiles.cpp "busy - std::min<Cycle>(busy, 1)" "busy")
+mmu_seed(tile_streams_at_the_start weight_tiles.cpp "start + 1" "start")
+mmu_seed(streamed_tile_enters_the_shadow weight_tiles.cpp "tiles_[moved_].stream" "false")
 # values
+mmu_seed(results_along_the_other_axis functional.cpp "!matmul.transpose" "matmul.transpose")
 mmu_seed(runs_cross_a_row gather.cpp "lane != 0" "true")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
   mmu_seed(subnormals_survive array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")

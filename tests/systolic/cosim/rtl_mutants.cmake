@@ -90,6 +90,27 @@ mmu_seed(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
 mmu_seed(queue_a_word_short mmu_queue.sv "count_q == CountBits'(Depth)"
          "count_q == CountBits'(Depth - 1)")
 mmu_seed(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
+# sums that stay
+mmu_seed(passing_weights_are_not_used mmu_array_dual.sv
+         "stay_q[Rows-1-i][c] ? weight_q[Rows-1-i][c] : active_q[Rows-1-i][c]"
+         "active_q[Rows-1-i][c]")
+mmu_seed(chains_go_on mmu_array_dual.sv "first_q[Rows-1-i][c] ? 32'd0 : own_q[Rows-1-i][c]"
+         "own_q[Rows-1-i][c]")
+mmu_seed(drained_sums_are_not_held mmu_array_dual.sv
+         "drain_q[Rows-1-i][c] ? hold_q[Rows-1-i][c]"
+         "drain_q[Rows-1-i][c] ? (SEEDED ? own_q[Rows-1-i][c] : hold_q[Rows-1-i][c])")
+mmu_seed(rows_drain_at_full_speed mmu_sum_tokens.sv "drain_q[2*r]" "drain_q[r]")
+mmu_seed(drain_a_row_short mmu_drain.sv "writes_left_q != '0;" "writes_left_q > CountBits'(SEEDED);")
+mmu_seed(drain_in_the_columns_of_the_next mmu_drain.sv "slot_columns_q <= columns_q"
+         "slot_columns_q <= (SEEDED ? columns_i : columns_q)")
+mmu_seed(sums_of_both_kinds_meet mmu_compute.sv "(drain_busy && !stationary)" "1'b0")
+mmu_seed(values_of_the_whole_tile mmu_compute.sv "stationary ? tile_rows_i : count"
+         "stationary ? 16'(Rows) : count")
+mmu_seed(drains_take_no_time mmu_compute.sv "stationary ? TimeBits'(Rows) : '0" "'0")
+mmu_seed(streamed_tile_is_captured mmu_loader.sv "{capture_q[2*Rows-3:0], loads}"
+         "{capture_q[2*Rows-3:0], take_o}")
+mmu_seed(stream_waits_for_an_idle_loader mmu_loader.sv "(rows_left_q <= 16'd1)"
+         "rows_left_q == 16'd0")
 # PEs of several cycles
 mmu_seed(capture_overtakes_the_swap mmu_loader.sv "TimerBits'(Behind)" "'0")
 mmu_seed(swap_of_the_row_above mmu_skew.sv "swap_i[r], act_i" "swap_i[(SEEDED ? r - 1 : r)], act_i")
@@ -141,7 +162,7 @@ target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
   $<TARGET_PROPERTY:triptych_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_find_faults)
-foreach(model "1;PeLatency=1" "3;PeLatency=3" "5x7;Rows=5;Columns=7")
+foreach(model "both;OutputStationary=1" "1;PeLatency=1" "3;PeLatency=3" "5x7;Rows=5;Columns=7")
   list(POP_FRONT model name)
   triptych_verilate(mmu_rtl_mutants mmu_mutants_${name} TOP mmu_top
                     SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}

@@ -9,6 +9,9 @@
 #include "Vmmu_mutants_5x7.h"
 #include "Vmmu_mutants_5x7___024root.h"
 #include "Vmmu_mutants_5x7_mutant_pkg.h"
+#include "Vmmu_mutants_both.h"
+#include "Vmmu_mutants_both___024root.h"
+#include "Vmmu_mutants_both_mutant_pkg.h"
 #include "mutants.h"
 #include "systolic/sim/rtl_machine.h"
 #include "systolic/sim/verilated_model.h"
@@ -31,6 +34,8 @@ class Mutants : public Model {
 
 std::unique_ptr<RtlModel> make_mutants(const MachineConfig& machine) {
   if (machine.rows == 5) return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_5x7>>>();
+  if (machine.has_output_stationary())
+    return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_both>>>();
   if (machine.pe_latency == 1) return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_1>>>();
   return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_3>>>();
 }
@@ -42,9 +47,13 @@ std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
 Case random_mutant_case(std::mt19937& random) {
   MachineConfig machine = vary_machine(find_machine("mmu4"), random);
   machine.pe_latency = random() % 2 == 0 ? 1 : 3;
-  if (random() % 8 == 0) {
+  const auto kind = random() % 8;
+  if (kind == 0) {
     machine.rows = 5;
     machine.columns = 7;
+    machine.pe_latency = 1;
+  } else if (kind < 3) {
+    machine.dataflows = Dataflows::Both;
     machine.pe_latency = 1;
   }
   return random_case(machine, random);

@@ -26,6 +26,7 @@ constexpr std::uint64_t kTimeout = 65536;
 struct InFlight {
   std::uint64_t start = 0, leaves = 0;
   std::uint32_t accumulator = 0, count = 0;
+  std::uint32_t drain_slots = 0;  ///< before the first result
 };
 
 /// State of a unit that talks to the DRAM, with one request per grant.
@@ -256,6 +257,7 @@ class Run {
     arriving_ = std::make_shared<StepperTile>();
     arriving_->rows = weight_load_.rows;
     arriving_->columns = weight_load_.columns;
+    arriving_->stream = weight_load_.stream;
   }
 
   void grant_weights() {
@@ -272,13 +274,21 @@ class Run {
 
   void start_loader() {
     if (loader_rows_ > 0) --loader_rows_;
-    if (loader_rows_ > 0 || fifo_.empty() || !shadow_free_) return;
+    if (streams_) {
+      streams_ = false;
+      return take_tile();
+    }
+    if (loader_rows_ > 0 || fifo_.empty() || !shadow_free_ || fifo_.front()->stream) return;
     shadow_free_ = false;
-    loader_rows_ = config_.rows;
     shadow_ = fifo_.front();
-    fifo_.pop_front();
-    report_.counters.weight_reads += std::uint64_t{config_.rows} * config_.columns;
     at(cycle_ + (config_.pe_latency == 1 ? config_.rows : 1), [this] { shadow_full_ = true; });
+    take_tile();
+  }
+
+  void take_tile() {
+    fifo_.pop_front();
+    loader_rows_ = config_.rows;
+    report_.counters.weight_reads += std::uint64_t{config_.rows} * config_.columns;
     at(cycle_ + config_.rows + config_.columns, [this] { --fifo_used_; });
     moved_in_ = cycle_;
   }
@@ -293,12 +303,14 @@ class Run {
   }
 
   bool hazard(const Matmul& matmul) const {
+    if (matmul.output_stationary) return false;
+    if (cycle_ < drained_) return true;
     if (!matmul.accumulate) return false;
     for (const InFlight& other : in_flight()) {
       const std::int64_t b = matmul.accumulator, bj = other.accumulator;
       if (b >= bj + other.count || bj >= b + matmul.count) continue;
-      const auto earliest =
-          static_cast<std::int64_t>(other.start) + (b - bj) + config_.rows * config_.pe_latency + 2;
+      const auto earliest = static_cast<std::int64_t>(other.start + other.drain_slots) + (b - bj) +
+                            config_.rows * config_.pe_latency + 2;
       if (static_cast<std::int64_t>(cycle_) < earliest) return true;
     }
     return false;
@@ -319,12 +331,15 @@ class Run {
     const auto matmul = decode<Matmul>(head(kCompute));
     if (!has_tokens(kCompute, 1U << kLoad | 1U << kWeights)) return because(Stall::Activations);
     if (!has_tokens(kCompute, 1U << kStore)) return because(Stall::Output);
-    if (!matmul.keep && !shadow_full_)
+    if (matmul.output_stationary ? !may_stream() : !matmul.keep && !shadow_full_)
       return because(loader_rows_ > 0 ? Stall::Weights : Stall::Dram);
     if (hazard(matmul)) return because(Stall::Accumulator);
     if (in_flight().size() >= 8) return because(Stall::InFlight);
     return true;
   }
+
+  /// True when the tile is in the FIFO and the loader can begin in the next cycle.
+  bool may_stream() const { return !fifo_.empty() && fifo_.front()->stream && loader_rows_ <= 1; }
 
   void step_compute() {
     slot_.valid = false;
@@ -350,27 +365,40 @@ class Run {
     const auto matmul = decode<Matmul>(program_[index]);
     const std::uint64_t rows = config_.rows, columns = config_.columns;
     const std::uint64_t fill = rows * config_.pe_latency + (config_.pe_latency > 1 ? 1 : 0);
-    if (!matmul.keep) swap_weights();
+    const std::uint32_t drain_slots = matmul.output_stationary ? config_.rows : 0;
+    slot_.tile = tile_of(matmul);
     const std::uint64_t slots = slots_of(matmul);
     slots_left_ = slots;
     slot_.matmul = matmul;
-    slot_.tile = active_;
+    if (drain_slots > 0) drained_ = cycle_ + slots + drain_slots;
     slot_.index = 0;
     slot_.lane = matmul.transpose ? next_lane_ : 0;
     next_lane_ = matmul.abut ? (next_lane_ + matmul.count) % config_.rows : 0;
     positions_ = std::make_shared<std::vector<StepperPosition>>();
     slot_.positions = positions_;
     give(kCompute, index, cycle_ + slots + rows, 1U << kLoad | 1U << kWeights);
-    give(kCompute, index, cycle_ + matmul.count + fill + columns + 2, 1U << kStore);
-    report_.times[index].end = cycle_ + matmul.count + fill + columns + 2;
+    const std::uint64_t ends = cycle_ + drain_slots + matmul.count + fill + columns + 2;
+    give(kCompute, index, ends, 1U << kStore);
+    report_.times[index].end = ends;
     std::erase_if(matmuls_, [&](const InFlight& other) { return cycle_ >= other.leaves; });
-    matmuls_.push_back(
-        {cycle_, cycle_ + slots + fill + columns + 4, matmul.accumulator, matmul.count});
+    matmuls_.push_back({cycle_, cycle_ + slots + drain_slots + fill + columns + 4,
+                        matmul.accumulator, matmul.count, drain_slots});
+  }
+
+  /// The tile that the matmul takes at its start.
+  std::shared_ptr<StepperTile> tile_of(const Matmul& matmul) {
+    if (matmul.output_stationary) {
+      streams_ = true;
+      return fifo_.front();
+    }
+    if (!matmul.keep) swap_weights();
+    return active_;
   }
 
   /// Unless the next matmul abuts, all lanes are through and all R positions under way at the end.
   std::uint64_t slots_of(const Matmul& matmul) const {
     std::uint64_t slots = matmul.count;
+    if (matmul.output_stationary) return config_.rows;
     if (!matmul.transpose || matmul.abut) return slots;
     while ((next_lane_ + slots) % config_.rows != 0) ++slots;
     return std::max<std::uint64_t>(slots, config_.rows);
@@ -407,14 +435,20 @@ class Run {
   void count_slot() {
     Counters& counters = report_.counters;
     ++counters.issue_cycles;
-    if (slot_.index >= slot_.matmul.count) {
+    const Matmul& matmul = slot_.matmul;
+    const std::uint64_t columns = slot_.tile->columns;
+    if (matmul.output_stationary && slot_.index == 0 && matmul.drain)
+      counters.accumulator_writes += matmul.count * columns;
+    if (slot_.index >= slot_.used()) {
       ++counters.padding_cycles;
       return;
     }
-    counters.macs += std::uint64_t{active_->rows} * active_->columns;
-    counters.buffer_reads += active_->rows;
-    counters.accumulator_writes += active_->columns;
-    if (slot_.matmul.accumulate) counters.accumulator_reads += active_->columns;
+    const std::uint64_t rows = matmul.output_stationary ? matmul.count : slot_.tile->rows;
+    counters.macs += rows * columns;
+    counters.buffer_reads += rows;
+    if (matmul.output_stationary) return;
+    counters.accumulator_writes += columns;
+    if (matmul.accumulate) counters.accumulator_reads += columns;
   }
 
   // --- store --------------------------------------------------------------------------------
@@ -501,11 +535,13 @@ class Run {
   std::shared_ptr<StepperTile> arriving_, shadow_, active_;
   std::uint32_t loader_rows_ = 0;  ///< cycles left, this one included
   bool shadow_free_ = true, shadow_full_ = false;
+  bool streams_ = false;  ///< the loader takes a tile for an output-stationary matmul next
 
   SetStream stream_;
   SetTaps taps_;
   std::vector<InFlight> matmuls_;
   std::uint64_t slots_left_ = 0;
+  std::uint64_t drained_ = 0;  ///< first cycle after the last drain slots
   Slot slot_;
   Walk walk_;
   std::shared_ptr<std::vector<StepperPosition>> positions_;  ///< of the matmul that streams

@@ -13,13 +13,15 @@ StepperArray::StepperArray(const MachineConfig& config)
       config_(config),
       latency_(config.pe_latency),
       product_(config.pe_latency > 1 ? 1 : 0),
-      history_(config.rows * config.pe_latency + config.columns + 8),
+      history_(config.rows * (config.pe_latency + 1) + config.columns + 8),
       lane_taps_(config.rows),
       lane_values_(config.rows),
       lane_data_(config.rows),
       activations_(config.rows, std::vector<std::uint16_t>(config.columns)),
       multiplied_(config.rows, std::vector<std::uint16_t>(config.columns)),
       psums_(config.rows, std::vector(config.columns, std::deque<std::uint32_t>(latency_))),
+      own_(config.rows, std::vector<std::uint32_t>(config.columns)),
+      held_(own_),
       feedback_(config.columns) {
   for (std::uint32_t r = 0; r < config.rows; ++r) row_data_.emplace_back(1 + r * (latency_ - 1));
 }
@@ -35,14 +37,22 @@ void StepperArray::step(const Slot& slot, const SetStream& stream, const SetTaps
   read_lanes(stream, taps);
 }
 
-/// Column c writes position m in cycle s + m + R L + D + 3 + c.
+/// Column c writes position m in cycle s + m + R L + D + 3 + c, and result m of a drain as position
+/// R + m.
 void StepperArray::write_accumulators() {
   for (std::uint32_t c = 0; c < config_.columns; ++c) {
-    const Slot& done = slot(config_.rows * latency_ + product_ + 3 + c);
-    if (!done.valid || done.index >= done.matmul.count || c >= done.tile->columns) continue;
-    const std::uint32_t row = done.matmul.accumulator + done.index;
-    accumulators[std::size_t{row} * config_.columns + c] = psums_[config_.rows - 1][c].back();
+    const std::uint32_t ago = config_.rows * latency_ + product_ + 3 + c;
+    const Slot& drained = slot(ago + config_.rows);
+    if (!slot(ago).stays()) write_accumulator(slot(ago), c);
+    if (drained.stays() && drained.matmul.drain) write_accumulator(drained, c);
   }
+}
+
+void StepperArray::write_accumulator(const Slot& done, std::uint32_t column) {
+  if (!done.valid || done.index >= done.matmul.count || column >= done.tile->columns) return;
+  const std::uint32_t row = done.matmul.accumulator + done.index;
+  accumulators[std::size_t{row} * config_.columns + column] =
+      psums_[config_.rows - 1][column].back();
 }
 
 /// PE (r, c) has the activation of slot p in cycle s + p + 3 + r L + c, its sum D cycles later.
@@ -54,7 +64,15 @@ void StepperArray::multiply() {
       std::uint32_t psum = 0;
       if (r > 0) psum = psums_[r - 1][c].back();
       if (r == 0 && now.valid && now.matmul.accumulate) psum = feedback_[c];
-      if (now.valid && now.tile->enabled(r, c))
+      if (config_.has_output_stationary()) {
+        // Row r's sum joins the path in the drain slot that is r slots after the first one.
+        const Slot& drained = slot(3 + config_.rows + r + c);
+        const bool leaves = drained.stays() && drained.matmul.drain && drained.index == r;
+        psum = leaves ? held_[r][c] : psum;
+      }
+      if (now.stays())
+        multiply_own(now, r, c, activation);
+      else if (now.valid && now.tile->enabled(r, c))
         psum = chain(psum, product_ > 0 ? multiplied_[r][c] : activation, now.tile->weight(r, c));
       multiplied_[r][c] = activations_[r][c] = activation;
       psums_[r][c].pop_back();
@@ -66,6 +84,15 @@ void StepperArray::multiply() {
     row_data_[r].pop_back();
     row_data_[r].push_front(now.valid ? lane_data_[now.matmul.transpose ? now.lane : r] : 0);
   }
+}
+
+/// A slot of an output-stationary matmul is one link of every PE's own chain.
+void StepperArray::multiply_own(const Slot& now, std::uint32_t r, std::uint32_t c,
+                                std::uint16_t activation) {
+  std::uint32_t& own = own_[r][c];
+  if (now.index == 0 && !now.matmul.accumulate) own = 0;
+  if (now.tile->enabled(now.index, c)) own = chain(own, activation, now.tile->weight(now.index, c));
+  if (now.index + 1 == config_.rows && now.matmul.drain) held_[r][c] = own;
 }
 
 std::uint32_t StepperArray::chain(std::uint32_t psum, std::uint16_t activation,
@@ -109,8 +136,7 @@ void StepperArray::read_lanes(const SetStream& stream, const SetTaps& taps) {
     lane_data_[r] = read(r, now.position, lane_taps_[r], stream);
   }
   const Slot& begun = slot(1);
-  if (begun.valid && begun.matmul.transpose && begun.index < begun.matmul.count)
-    begin_value(begun, taps);
+  if (begun.valid && begun.matmul.transpose && begun.index < begun.used()) begin_value(begun, taps);
   for (std::uint32_t r = 0; r < config_.rows; ++r) {
     LaneValue& value = lane_values_[r];
     if (!value.positions || value.next == config_.rows) continue;

@@ -15,6 +15,7 @@ namespace triptych::mmu {
 /// Weights as raw bits with their enable bits: those inside rows x columns.
 struct StepperTile {
   std::uint32_t rows = 0, columns = 0;
+  bool stream = false;  ///< for an output-stationary matmul
   std::vector<std::uint16_t> weights;
   bool enabled(std::uint32_t r, std::uint32_t c) const { return r < rows && c < columns; }
   std::uint16_t weight(std::uint32_t r, std::uint32_t c) const { return weights[r * columns + c]; }
@@ -43,6 +44,10 @@ struct Slot {
   StepperPosition position;
   /// Transposed: the R positions, as far as they have left.
   std::shared_ptr<const std::vector<StepperPosition>> positions;
+
+  bool stays() const { return valid && matmul.output_stationary; }
+  /// Slots that are no padding.
+  std::uint32_t used() const { return matmul.output_stationary ? tile->rows : matmul.count; }
 };
 
 /// A value that a lane reads, at one position after the other.
@@ -66,7 +71,9 @@ class StepperArray {
   /// The slot that left the address generator `ago` cycles before this one.
   const Slot& slot(std::uint32_t ago) const { return history_[ago]; }
   void write_accumulators();
+  void write_accumulator(const Slot& done, std::uint32_t column);
   void multiply();
+  void multiply_own(const Slot& now, std::uint32_t r, std::uint32_t c, std::uint16_t activation);
   std::vector<std::uint32_t> read_accumulators() const;
   void read_lanes(const SetStream& stream, const SetTaps& taps);
   void begin_value(const Slot& slot, const SetTaps& taps);
@@ -88,6 +95,7 @@ class StepperArray {
   std::vector<std::vector<std::uint16_t>> multiplied_;   ///< activations in stages for products
   /// Sums on their way through a PE, newest first: the last one shows below.
   std::vector<std::vector<std::deque<std::uint32_t>>> psums_;
+  std::vector<std::vector<std::uint32_t>> own_, held_;  ///< output-stationary sums of the PEs
   std::vector<std::uint32_t> feedback_;  ///< output of each accumulator bank in this cycle
 };
 

@@ -97,8 +97,7 @@ class Synchroniser {
   }
 
   void touch_operands(const Matmul& matmul) {
-    const std::uint32_t positions = matmul.transpose ? machine_.rows : matmul.count;
-    const std::uint32_t values = matmul.transpose ? matmul.count : machine_.rows;
+    const auto [positions, values] = reads_of(matmul, machine_.rows);
     PositionWalk walk(stream_, matmul);
     for (std::uint32_t m = 0; m < positions; ++m, walk.next()) {
       TapWalk taps(taps_, matmul, machine_);
@@ -107,7 +106,7 @@ class Synchroniser {
           touch(buffer_[(walk.position().address + taps.tap().offset) % machine_.buffer_rows],
                 false);
     }
-    for (std::uint32_t m = 0; m < matmul.count; ++m)
+    for (std::uint32_t m = 0; m < rows_written(matmul); ++m)
       touch(accumulators_[matmul.accumulator + m], true);
   }
 

@@ -140,6 +140,42 @@ TEST(Check, refuses_what_the_machine_would_refuse) {
               testing::EndsWith("accumulator rows 1023 to 1024 of 1024"));
 }
 
+/// The complaint of a machine with both dataflows.
+std::string complaint_of_both(const std::string& text) {
+  return complaint(text, R"({"name": "x", "rows": 4, "columns": 4, "dataflows": "both"})");
+}
+
+TEST(Check, refuses_output_stationary_programs_that_no_array_can_run) {
+  const std::string setup(kSetup);
+  const std::string tile = "weight_load stream=1 rows=4 columns=4\n";
+  const std::string matmul = "matmul output_stationary=1 rows_left=1 columns_left=1 ";
+  EXPECT_EQ(complaint_of_both(setup + tile + tile + matmul + "count=3\n" + matmul +
+                              "count=3 accumulate=1 drain=1\nhalt"),
+            "accepted");
+  EXPECT_THAT(complaint(setup + tile + "halt"),
+              testing::EndsWith("mmu4 has the weight-stationary dataflow only; give its file "
+                                "\"dataflows\": \"both\""));
+  EXPECT_THAT(complaint_of_both(setup + tile + matmul + "count=5\nhalt"),
+              testing::EndsWith("count = 5: give 1 to 4"));
+  EXPECT_THAT(complaint_of_both(setup + tile + matmul + "count=4 keep=1\nhalt"),
+              testing::EndsWith("it neither keeps nor abuts"));
+  EXPECT_THAT(complaint_of_both(setup + "matmul count=4 rows_left=1 columns_left=1 drain=1\nhalt"),
+              testing::EndsWith("drain moves the sums of an output-stationary matmul"));
+  EXPECT_THAT(
+      complaint_of_both(setup + "weight_load rows=4 columns=4\n" + matmul + "count=4\nhalt"),
+      testing::EndsWith("the tile is loaded with stream=0, an output-stationary matmul "
+                        "needs stream=1"));
+  EXPECT_THAT(complaint_of_both(setup + tile + "matmul count=4 rows_left=1 columns_left=1\nhalt"),
+              testing::EndsWith("the tile is loaded with stream=1, this matmul needs stream=0"));
+  EXPECT_THAT(complaint_of_both(setup + tile + matmul + "count=4 accumulate=1\nhalt"),
+              testing::EndsWith("no output-stationary matmul without accumulate precedes it"));
+  EXPECT_THAT(complaint_of_both(setup + tile + tile + matmul + "count=4\n" + matmul +
+                                "count=3 accumulate=1\nhalt"),
+              testing::EndsWith("goes on with 3 x 4 sums in the array, which holds 4 x 4"));
+  EXPECT_THAT(complaint_of_both(tile + tile + tile + tile + tile + "halt"),
+              testing::EndsWith("5 tiles wait for matmuls, the FIFO holds 4"));
+}
+
 TEST(Check, refuses_registers_that_were_not_loaded) {
   const std::string setup = "set_output out_height=1 out_width=1\n";
   const std::string store = "store count=1 rows_left=1 columns_left=1 columns=2 ";

@@ -24,7 +24,8 @@ TEST(Listing, errors_name_line_and_column_and_what_is_allowed) {
             "set_stream, set_taps, matmul, set_output, load_registers, store, set_operand, and "
             ".input, .output, .values and .expect");
   EXPECT_EQ(complaint("weight_load speed=1"),
-            "line 1, column 13: weight_load has no operand 'speed'; it has wait, signal, address, "
+            "line 1, column 13: weight_load has no operand 'speed'; it has wait, signal, stream, "
+            "address, "
             "pitch, rows, columns");
   EXPECT_EQ(complaint("matmul y=40000"),
             "line 1, column 10: y = 40000 does not fit: give -32768 to 32767");

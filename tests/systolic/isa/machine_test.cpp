@@ -20,9 +20,9 @@ std::string complaint(const std::string& json) {
 }
 
 TEST(Machine, every_shipped_machine_is_its_file_and_is_valid) {
-  EXPECT_THAT(machine_names(),
-              testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32", "mmu16-int8",
-                                   "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
+  EXPECT_THAT(machine_names(), testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32",
+                                                    "mmu4-both", "mmu16-both", "mmu16-int8",
+                                                    "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
   for (const std::string& name : machine_names()) {
     const MachineConfig machine = find_machine(name);
     EXPECT_EQ(machine.name, name);
@@ -83,6 +83,18 @@ TEST(Machine, a_short_file_has_cells_of_one_cycle_and_a_clock_of_nobody) {
   EXPECT_EQ(complaint(R"({"name": "x", "pe_latency": 4})"),
             "[machine] pe_latency = 4: give 1 to 3");
   EXPECT_NE(find_machine("mmu4").clock_source, "");
+}
+
+TEST(Machine, both_dataflows_need_cells_of_one_cycle) {
+  const auto machine = parse_machine(R"({"name": "x", "dataflows": "both"})");
+  EXPECT_TRUE(machine.has_output_stationary());
+  EXPECT_EQ(parse_machine(to_json(machine)).dataflows, Dataflows::Both);
+  EXPECT_EQ(parse_machine(R"({"name": "x"})").dataflows, Dataflows::WeightStationary);
+  EXPECT_EQ(complaint(R"({"name": "x", "dataflows": "row-stationary"})"),
+            "[machine] dataflows 'row-stationary': give one of weight-stationary, "
+            "output-stationary, both");
+  EXPECT_THAT(complaint(R"({"name": "x", "dataflows": "both", "pe_latency": 2})"),
+              testing::HasSubstr("give pe_latency 1 or dataflows 'weight-stationary'"));
 }
 
 TEST(Machine, presets_scale_with_the_clock) {

@@ -7,6 +7,7 @@
 
 #include "Vmmu_check.h"
 #include "Vmmu_check_12x20.h"
+#include "Vmmu_check_both.h"
 #include "systolic/isa/check.h"
 
 namespace triptych::mmu {
@@ -28,12 +29,14 @@ Instruction random_instruction(std::mt19937& random) {
 }
 
 template <class Model>
-void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns) {
+void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns,
+                           Dataflows dataflows = Dataflows::WeightStationary) {
   Model check;
   MachineConfig machine;
   machine.rows = rows;
   machine.columns = columns;
   machine.accumulator_rows = 128;
+  machine.dataflows = dataflows;
   std::mt19937 random(7);
   int legal = 0;
   constexpr int kInstructions = 200'000;
@@ -52,6 +55,9 @@ void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns) {
 TEST(Check, refuses_what_verify_calls_illegal) { expect_equal_refusals<Vmmu_check>(4, 4); }
 TEST(Check, knows_the_groups_of_rows_that_are_no_power_of_two) {
   expect_equal_refusals<Vmmu_check_12x20>(12, 20);
+}
+TEST(Check, allows_output_stationary_matmuls_where_the_machine_has_them) {
+  expect_equal_refusals<Vmmu_check_both>(4, 4, Dataflows::Both);
 }
 
 }  // namespace

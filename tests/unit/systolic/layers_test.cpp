@@ -23,12 +23,14 @@ namespace {
 using conformance::f32;
 using conformance::OpCase;
 
-/// A machine of the array by its name, or by its rows and columns: "5x7".
+/// A machine of the array by its name, or by its rows, columns and dataflows: "5x7", "4x4 both".
 std::string machine_named(const std::string& name) {
-  const auto cross = name.find('x');
+  const auto cross = name.find('x'), blank = std::min(name.find(' '), name.size());
   if (cross == std::string::npos) return name;
-  return fmt::format(R"({{"name": "{}", "rows": {}, "columns": {}, "accumulator_rows": 512}})",
-                     name, name.substr(0, cross), name.substr(cross + 1));
+  return fmt::format(R"({{"name": "{}", "rows": {}, "columns": {}, "accumulator_rows": 512,
+                         "dataflows": "{}"}})",
+                     name, name.substr(0, cross), name.substr(cross + 1, blank - cross - 1),
+                     blank < name.size() ? name.substr(blank + 1) : "weight-stationary");
 }
 
 /// "cpu", a machine of the array, or one with a tiling of its own: "mmu4:pass=8,columns=1".
@@ -127,7 +129,14 @@ void expect_the_bits_of_the_cpu(const OpCase& test, const std::vector<std::strin
   }
 }
 
-const std::vector<std::string> kAll = {"mmu2", "mmu4", "5x7", "12x20", "mmu16", "mmu32"};
+const std::vector<std::string> kAll = {"mmu2",
+                                       "mmu4",
+                                       "5x7",
+                                       "12x20",
+                                       "mmu16",
+                                       "mmu32",
+                                       "4x4 output-stationary",
+                                       "12x20 output-stationary"};
 
 struct Named {
   std::string name;
@@ -397,6 +406,36 @@ TEST(SystolicLayers, tilings_of_ones_own_have_the_bits_of_the_cpu) {
   expect_the_bits_of_the_cpu(conv_transpose("data", plain), {"mmu4:pass=9,columns=1,buffer=2"});
 }
 
+TEST(SystolicLayers, sums_that_stay_in_the_array_seldom_reach_the_accumulators) {
+  const auto test = conv("deep", {.in = 32, .out = 8, .size = {9, 7}});
+  const auto counts = [&](const std::string& name) {
+    Device& device = machine(name);
+    const auto before = device.counters();
+    conformance::run_on_device(test, conformance::make_inputs(test), device, Contract::Bf16);
+    auto grown = device.counters();
+    for (auto& [counter, value] : grown) value -= before.at(counter);
+    return grown;
+  };
+  const auto weights = counts("4x4 both:dataflow=weight-stationary");
+  const auto outputs = counts("4x4 both:dataflow=output-stationary");
+  EXPECT_EQ(outputs.at("mmu_accumulator_writes"), 9.0 * 7 * 8) << "each result once";
+  EXPECT_EQ(weights.at("mmu_accumulator_writes"), 9.0 * 7 * 8 * 9 * 32 / 4) << "each tile of k";
+  EXPECT_GT(outputs.at("mmu_dram_weights_bytes"), weights.at("mmu_dram_weights_bytes"));
+  const auto chosen = counts("4x4 both");
+  EXPECT_LE(chosen.at("mmu_cycles"),
+            1.01 * std::min(weights.at("mmu_cycles"), outputs.at("mmu_cycles")));
+}
+
+TEST(SystolicLayers, a_dataflow_that_cannot_run_is_refused) {
+  const auto test = conv("layer", {.in = 4, .out = 4});
+  EXPECT_THAT(refusal(test, "mmu4:dataflow=output-stationary", Contract::Bf16Exact, nullptr),
+              testing::HasSubstr("its array has the weight-stationary dataflow only; choose a "
+                                 "machine whose file says \"dataflows\": \"both\""));
+  EXPECT_THAT(refusal(weight_gradient("gradient", {.in = 4, .out = 4}),
+                      "4x4 both:dataflow=output-stationary", Contract::Bf16Exact, nullptr),
+              testing::HasSubstr("the sums of a weight gradient run over all positions"));
+}
+
 TEST(SystolicLayers, a_tiling_that_does_not_fit_is_refused) {
   const auto large = conv("large", {.in = 64, .out = 64, .size = {32, 32}});
   const auto why = [&](const std::string& tiling) {
@@ -442,13 +481,14 @@ TEST(SystolicLayers, tokens_order_all_that_two_units_touch) {
                                      matmul("product", Shape{70, 33}, Shape{33, 40})};
   const mmu::DramArray all[] = {
       {.name = "DRAM", .type = mmu::ElementType::Uint8, .shape = {1 << 16, 1 << 16}}};
-  for (const auto* name : {"mmu2", "mmu4", "mmu16"}) {
+  for (const auto* name : {"mmu2", "mmu4", "mmu16", "4x4 output-stationary"}) {
     for (const auto& test : tests) {
       const auto plan =
           make_plan(conformance::make_graph(test, conformance::make_inputs(test)), {&machine(name)},
                     {.placement = {.contract = Contract::Bf16Exact}});
       const auto& owner = dynamic_cast<const mmu::ProgramOwner&>(*plan.steps.back().kernel);
-      EXPECT_NO_THROW(mmu::check_order(owner.program(), mmu::find_machine(name), all))
+      const auto config = mmu::find_machine(machine_named(name));
+      EXPECT_NO_THROW(mmu::check_order(owner.program(), config, all))
           << test.name << " on " << name;
     }
   }

@@ -55,6 +55,10 @@ TEST(TilingChoice, what_is_no_size_is_refused_by_name) {
   EXPECT_THAT(problem_of("accumulators=1"), HasSubstr("a power of two from 2 on"));
   EXPECT_THAT(problem_of("taps=3"), HasSubstr("taps is 1"));
   EXPECT_THAT(problem_of(",pass=1"), HasSubstr("\"\" is no size"));
+  EXPECT_THAT(problem_of("dataflow=3"),
+              HasSubstr("\"3\" is no dataflow; give weight-stationary or output-stationary"));
+  EXPECT_THAT(problem_of("dataflow=output-stationary,dataflow=output-stationary"),
+              HasSubstr("dataflow is given twice"));
 }
 
 TEST(TilingChoice, the_planner_keeps_what_is_given_and_chooses_the_rest) {
@@ -82,8 +86,9 @@ TEST(TilingChoice, the_planner_keeps_what_is_given_and_chooses_the_rest) {
 }
 
 TEST(TilingChoice, a_tiling_as_text_gives_itself_again) {
-  const auto machine = mmu::find_machine("mmu4");
+  auto machine = mmu::find_machine("mmu4");
   for (const bool transpose : {false, true}) {
+    machine.dataflows = transpose ? mmu::Dataflows::Both : mmu::Dataflows::OutputStationary;
     const auto problem = convolution(transpose);
     const Parts parts = {4, 2};
     const auto best = choose_tilings(problem, machine, parts).fastest.front();
