@@ -186,6 +186,13 @@ void add_machine_options(Command& command, training::ExecutionConfig& machine) {
   add_options(command, {Machine, Choice, Graph, Simulation}, {.machine = &machine});
 }
 
+Option add_energy_option(Command& command, std::string& energy) {
+  return command
+      .add_option("--energy", energy,
+                  "energy table of the array's actions: 45nm, 7nm or a JSON file")
+      .capture_default_str();
+}
+
 void refuse_options_of_images(Command& command) {
   std::vector<std::string> names;
   for (const auto& row : training::run_options())

@@ -33,6 +33,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--device", "DEVICE"},
     {"--dot", "FILE"},
     {"--dram", "[NAME=]FILE"},
+    {"--energy", "TABLE"},
     {"--epoch-seconds", "SECONDS"},
     {"--evaluation", "DIR"},
     {"--expect", "N=FILE"},
@@ -117,6 +118,8 @@ std::vector<std::string> values_named(std::string_view name) {
     return names_of_all(mmu::shipped_machines(), [](const auto& one) { return one.name; });
   if (name == "DEVICE")
     return names_of_all(machines::published_files(), [](const auto& one) { return one.name; });
+  if (name == "TABLE")
+    return names_of_all(machines::energy_files(), [](const auto& one) { return one.name; });
   if (name == "CONTRACT")
     return names_of_all(std::to_array({F32, Bf16, Bf16Exact, Int8}),
                         [](Contract one) { return to_string(one); });

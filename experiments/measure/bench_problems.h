@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "experiments/machines/energy.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
 
@@ -56,6 +57,7 @@ struct BenchOptions {
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
+  std::string energy{machines::kDefaultEnergyTable};  ///< table of an array's actions, with layers
   std::string device;  ///< also modelled: a device file or a published machine, or empty
   bool source = false;
 

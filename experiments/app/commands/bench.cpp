@@ -28,10 +28,11 @@ struct BenchArguments {
   ModelOptions model;
   measure::BenchOptions bench;
 
-  /// Throws InvalidArgument for a model that there is not.
+  /// Throws InvalidArgument for a model or an energy table that there is not.
   measure::BenchOptions& read() {
     const auto batch = model.set_model(bench.mode, bench.model, bench.inference);
     if (batch) bench.batches = std::to_string(*batch);
+    static_cast<void>(machines::find_energy_table(bench.energy));  // before any work
     return bench;
   }
 };
@@ -161,7 +162,8 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
                                      [&] { return device.elapsed().seconds; }, options.repeats);
   add_host(row);
   if (options.layers) {
-    row.array = measure::array_use(executor.plan());
+    row.array = measure::array_use(executor.plan(), machine.config(),
+                                   machines::find_energy_table(options.energy));
     add_layers(row, executor, machine);
     if (!models.ceilings) return row;
     for (const auto& work : row.layer_work)
@@ -262,6 +264,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
       .add_flag("--layers", options.layers,
                 "add the time of every node, on the CPU beside the time of its roofline")
       .not_with("--backend", {"cuda-emulated"});
+  add_energy_option(command, options.energy).only_with("--layers");
   command
       .add_option("--device", options.device,
                   "add the modelled time on another device: a published one (h200) or a file of "
@@ -363,7 +366,8 @@ void add_bench_command(Command& app, Context& context) {
         .backend = arguments->bench.machine.backend,
         .contract = std::string(to_string(arguments->bench.machine.contract)),
         .ladder = !bench.kernels.empty(),
-        .source = bench.source};
+        .source = bench.source,
+        .energy = machines::find_energy_table(bench.energy)};
     if (context.json) {
       print_document("bench", to_json(rows, header));
     } else {

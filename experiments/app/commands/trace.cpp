@@ -22,6 +22,7 @@
 #include "experiments/measure/array_trace.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/bench_problems.h"
+#include "experiments/measure/energy_json.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -39,6 +40,7 @@ struct TraceOptions {
   std::string node;
   std::string cycles;
   std::string out, program, waves, per_pe;
+  std::string energy{machines::kDefaultEnergyTable};
   measure::ProductShape product = {.m = 8, .k = 8, .n = 8};
   measure::BenchOptions conv;  ///< its shape, window and pass
 };
@@ -133,11 +135,20 @@ page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile)
   return steps;
 }
 
+std::vector<machines::EnergyPart> energy_of(const measure::ArrayNode& node,
+                                            const mmu::MachineConfig& machine,
+                                            const machines::EnergyTable& table) {
+  return machines::array_energy(machines::array_counts(node.report.counters), machine, table);
+}
+
 page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
-                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine) {
+                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine,
+                      const machines::EnergyTable& table) {
   page::Json list = page::Json::array();
   for (const auto& node : nodes) {
-    if (chosen == nullptr || chosen == &node) list.push_back(to_json(node));
+    if (chosen != nullptr && chosen != &node) continue;
+    list.push_back(to_json(node));
+    list.back()["energy"] = measure::energy_json(energy_of(node, machine, table), table, "total");
   }
   return {{"machine", machine.name},
           {"rows", machine.rows},
@@ -146,15 +157,18 @@ page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
           {"nodes", std::move(list)}};
 }
 
-void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen) {
-  page::TextTable table({"node", "begin", "cycles", "instructions", "issue %"});
+void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
+                 const mmu::MachineConfig& machine, const machines::EnergyTable& energy) {
+  page::TextTable table(
+      {"node", "begin", "cycles", "instructions", "issue %", "energy (modelled)"});
   for (const auto& node : nodes) {
     if (chosen != nullptr && chosen != &node) continue;
     const auto& counters = node.report.counters;
     table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
                fmt::format("{}", node.program.size()),
                fmt::format("{:.1f}", 100 * static_cast<double>(counters.issue_cycles) /
-                                         static_cast<double>(counters.cycles))});
+                                         static_cast<double>(counters.cycles)),
+               page::format_joule(machines::total_joule(energy_of(node, machine, energy)))});
   }
   table.print();
 }
@@ -174,9 +188,17 @@ bool rests_on_target_clock(const TraceOptions& options) {
   return !machines::clock_note(options.machine).empty();
 }
 
+/// The programs of a systolic array in the run.
+struct ArrayRun {
+  const mmu::Watched* array = nullptr;  ///< nullptr: the run has none
+  const std::vector<measure::ArrayNode>& nodes;
+  const measure::ArrayNode* chosen = nullptr;
+  const machines::EnergyTable& energy;
+};
+
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
-            const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
-            const measure::ArrayNode* chosen, const mmu::Watched* array, bool json) {
+            const std::vector<StepProfile>& profile, const ArrayRun& run, bool json) {
+  const auto& [array, nodes, chosen, energy] = run;
   if (json) {
     page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
@@ -186,12 +208,14 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
-    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
+    if (array != nullptr) {
+      result["array"] = array_json(nodes, chosen, array->machine(), energy);
+    }
     print_document("trace", page::Json::array({std::move(result)}));
     return;
   }
   if (array != nullptr) {
-    print_nodes(nodes, chosen);
+    print_nodes(nodes, chosen, array->machine(), energy);
   } else {
     print_steps(plan, profile);
   }
@@ -294,6 +318,7 @@ std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
 
 /// Runs a plan once, watched, and writes what the options ask for.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
+  const auto energy = machines::find_energy_table(options.energy);
   const DeviceSet machine(options.machine);
   say_note(machines::clock_note(machine.config()));
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
@@ -334,7 +359,8 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  report(options, traced.name, executor.plan(), profile, nodes, chosen, array, context.json);
+  report(options, traced.name, executor.plan(), profile, {array, nodes, chosen, energy},
+         context.json);
 }
 
 void trace_model(TraceOptions options, const Context& context) {
@@ -396,6 +422,7 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   of_array(command.add_option("--cycles", options.cycles,
                               "window of --waves and --per-pe, such as 100..250"))
       .only_with_any({"--waves", "--per-pe"});
+  add_energy_option(command, options.energy);
   command.add_flag("--json", context.json, "print JSON");
 }
 
