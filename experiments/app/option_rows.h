@@ -43,6 +43,9 @@ void add_machine_options(Command& command, training::ExecutionConfig& machine);
 /// --energy, a name or a file for machines::find_energy_table.
 Option add_energy_option(Command& command, std::string& energy);
 
+/// --scales, of int8 operands and results.
+Option add_scales_option(Command& command, std::vector<double>& scales);
+
 /// With --input the command refuses options of images, of maps and of presets.
 void refuse_options_of_images(Command& command);
 

@@ -132,6 +132,17 @@ class Energy(ProgramTest):
                 counted += node["energy"]["total"]["value"]
             self.assertLess(abs(counted / by_hand - 1), 0.01, machine.name)
 
+    def test_a_layer_of_tpu_v1_divides_its_power_as_the_paper_measured(self):
+        # Jouppi et al., ISCA 2017, table 2: 28 W idle, 40 W busy per die.
+        node = self.document("trace", "conv", "--machine", "tpu-v1", "--contract", "int8", "--shape", "256,256,19,19",
+                             "--batch", "8", "--scales", "1,1,100")["results"][0]["array"]["nodes"][0]
+        parts = {name: part["joule"] for name, part in self.parts(node).items()}
+        chip = sum(parts.values()) - parts["DRAM"]
+        idle = sum(parts[name] for name in CLOCKED)
+        self.assertAlmostEqual(idle / chip, 28 / 40, delta=0.1)
+        seconds = node["cycles"] / 700e6
+        self.assertAlmostEqual(chip / seconds, 40, delta=0.3 * 40)
+
     def test_bench_and_trace_price_a_node_alike(self):
         common = [*TINY, "--backend", "systolic", "--machine", "mmu4", "--contract", "bf16", "--energy", "7nm"]
         trace = self.document("trace", *common)["results"][0]["array"]["nodes"]

@@ -247,7 +247,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
   auto& options = arguments.bench;
   add_run_option(command, "--backend", options.machine.backend, "backend to measure");
   add_contract_option(command, options.machine.contract,
-                      "numeric contract: f32, bf16 or bf16-exact");
+                      "numeric contract: f32, bf16, bf16-exact or int8");
   using enum training::OptionGroup;
   add_options(command, {Choice, Simulation, Tiling}, {.machine = &options.machine});
   command.add_option("--threads", options.threads, "thread counts, such as 1,2 (0: all threads)")
@@ -312,6 +312,7 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   conv.add_option("--pass", options.pass,
                   "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
+  add_scales_option(conv, options.scales);
   conv.add_option("--kernel", options.kernels,
                   "kernels to compare, such as gemm,winograd-4x4, or all (default: the best)");
   add_sweep_options(conv, arguments, context);
@@ -342,6 +343,7 @@ void add_bench_command(Command& app, Context& context) {
       .capture_default_str();
   matmul.add_option("--kernel", options->kernels,
                     "kernels to compare, such as naive,best, or all (default: the best)");
+  add_scales_option(matmul, options->scales);
   matmul.add_flag("--constant-b", options->constant_b,
                   "treat B as a constant, like weights, and pack it before the time starts");
   add_sweep_options(matmul, *arguments, context);

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/nearest_name.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
@@ -42,13 +41,19 @@ struct TraceOptions {
   std::string out, program, waves, per_pe;
   std::string energy{machines::kDefaultEnergyTable};
   measure::ProductShape product = {.m = 8, .k = 8, .n = 8};
-  measure::BenchOptions conv;  ///< its shape, window and pass
+  measure::BenchOptions conv;         ///< its shape, window and pass
+  std::vector<double> scales;         ///< of one operator
+  std::vector<std::string> operands;  ///< of one operator: two files, or none
+
+  bool int8() const { return machine.contract == Contract::Int8; }
+  DType operand_type() const { return int8() ? DType::I8 : DType::F32; }
 };
 
 /// Subject of a trace: a plan, and its name.
 struct Traced {
   std::string name;
   std::function<Plan(const DeviceSet&)> plan;
+  std::vector<measure::GivenInput> given = {};
 };
 
 /// "100..250".
@@ -63,25 +68,6 @@ measure::CycleWindow parse_window(const std::string& text) {
         "--cycles \"{}\": give first cycle and the one after the last, as 100..250", text));
   }
   return window;
-}
-
-const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes, const Plan& plan,
-                                    const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& node : nodes) {
-    if (node.name == name) return node;
-    names.push_back(node.name);
-  }
-  for (const auto& step : plan.steps) {
-    if (plan.graph.node(step.node).name != name) continue;
-    throw InvalidArgument(fmt::format("the node \"{}\" does not run on the array, these do: {}",
-                                      name, fmt::join(names, ", ")));
-  }
-  const auto meant = nearest_name(name, names);
-  throw InvalidArgument(
-      fmt::format("no node \"{}\"{}", name,
-                  meant.empty() ? fmt::format("; on the array run {}", fmt::join(names, ", "))
-                                : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
 /// The node whose waves or PEs are wanted by `option`, and the window of its program.
@@ -306,16 +292,6 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   report_ranks(options, traces, context.json);
 }
 
-/// The programs of all nodes, or of the chosen one.
-std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
-                          const measure::ArrayNode* chosen) {
-  std::string text;
-  for (const auto& node : nodes) {
-    if (chosen == nullptr || chosen == &node) text += measure::to_text(node);
-  }
-  return text;
-}
-
 /// Runs a plan once, watched, and writes what the options ask for.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
   const auto energy = machines::find_energy_table(options.energy);
@@ -326,7 +302,7 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}
                                 : measure::array_nodes(plan, array->machine());
   const measure::ArrayNode* chosen =
-      options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
+      options.node.empty() ? nullptr : &measure::find_node(nodes, plan, options.node);
   measure::ArrayWatcher watcher(nodes);
   std::optional<WaveFiles> waves;
   if (!options.waves.empty()) {
@@ -346,12 +322,14 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   StateStore states(machine.device());
   Executor executor(std::move(plan), states);
   measure::fill_inputs(executor);
+  for (const auto& [name, value] : traced.given) executor.set_input(name, *value);
   if (array != nullptr) array->watch(&watcher);
   std::vector<StepProfile> profile;
   run_with_waves(waves, [&] { profile = executor.run_profiled(); });
   if (array != nullptr) array->watch(nullptr);
 
-  if (!options.program.empty()) write_own_file(options.program, programs_text(nodes, chosen));
+  if (!options.program.empty())
+    write_own_file(options.program, measure::programs_text(nodes, chosen));
   if (pes) write_own_file(options.per_pe, pes->json(*shown, array->machine()).dump() + "\n");
   if (!options.out.empty()) {
     write_own_file(options.out, array == nullptr
@@ -375,16 +353,27 @@ void trace_model(TraceOptions options, const Context& context) {
 }
 
 void trace_product(const TraceOptions& options, const Context& context) {
-  const auto problem = measure::product_problem(options.product, "", options.batch, false);
-  trace_plan(options, {problem.name, problem.plan}, context);
+  const auto& [m, k, n] = options.product;
+  const auto operands =
+      measure::load_operands(options.operands, {options.operand_type(), {options.batch, m, k}},
+                             {options.operand_type(), {options.batch, k, n}});
+  const auto problem = measure::product_problem({.shape = options.product,
+                                                 .batch = options.batch,
+                                                 .int8 = options.int8(),
+                                                 .scales = options.scales,
+                                                 .operands = operands});
+  trace_plan(options, {problem.name, problem.plan, problem.given}, context);
 }
 
 void trace_conv(const TraceOptions& options, const Context& context) {
-  const auto plan = [&](const DeviceSet& machine) {
-    const auto problems = measure::conv_problems(options.conv, machine.device(), options.batch);
-    return problems.front().plan(machine);
-  };
-  trace_plan(options, {measure::conv_name(options.conv), plan}, context);
+  auto conv = options.conv;
+  conv.machine = options.machine;
+  conv.scales = options.scales;
+  const auto [first, second] = measure::conv_operand_shapes(conv, options.batch);
+  conv.operands = measure::load_operands(options.operands, {options.operand_type(), first},
+                                         {options.operand_type(), second});
+  const auto problem = measure::conv_problem(conv, "", options.batch);
+  trace_plan(options, {problem.name, problem.plan, problem.given}, context);
 }
 
 /// Options of the machine, and the tiles of its array.
@@ -426,6 +415,15 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   command.add_flag("--json", context.json, "print JSON");
 }
 
+/// The options of an operator's values.
+void add_value_options(Command& command, TraceOptions& options) {
+  add_scales_option(command, options.scales);
+  command
+      .add_option("--operands", options.operands,
+                  "arrays of both operands, int8 or float32 as .npy (default: noise)")
+      .list_of(2);
+}
+
 /// The options of one operator. On a small array unless another machine is asked for.
 std::shared_ptr<TraceOptions> operator_options() {
   auto options = std::make_shared<TraceOptions>();
@@ -445,6 +443,7 @@ Command add_product_trace(Command& trace, Context& context) {
     command.add_option(name, *side, "side of the product")
         .check(whole_from(1, kMaxSide))
         .capture_default_str();
+  add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_product(*options, context); });
@@ -467,6 +466,7 @@ Command add_conv_trace(Command& trace, Context& context) {
       .add_option("--pass", options->conv.pass,
                   "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
+  add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_conv(*options, context); });
