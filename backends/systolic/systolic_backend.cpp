@@ -38,8 +38,9 @@ Verdict needs_int8(const KernelQuery&) {
 
 Verdict needs_bf16(const KernelQuery&) {
   return Verdict::no(
-      "the machine multiplies int8 operands; take the weights through triptych quantize, or add "
-      "the option machine mmu16 and the option contract bf16 (or bf16-exact)");
+      "the machine multiplies int8 operands; add the option contract int8 (a network's weights go "
+      "through triptych quantize), or the option machine mmu16 and the option contract bf16 (or "
+      "bf16-exact)");
 }
 
 std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,

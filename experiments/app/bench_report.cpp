@@ -63,7 +63,7 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
     result["layers"].back()["bound"] = page::time_json({row.layer_bounds[i], TimeKind::Modelled});
   }
   for (const auto& use : row.array) {
-    result["array"].push_back(to_json(use));
+    result["array"].push_back(to_json(use, header.energy));
     result["array"].back()["dataflows"] = measure::dataflows_json(row.dataflows, use.node);
   }
   return result;
@@ -76,7 +76,7 @@ bool is_shown(const BenchRow& row, const StepProfile& step) {
   return !step.kernel.empty() && (row.host || step.time.kind == row.kind);
 }
 
-void print_layers(const BenchRow& row) {
+void print_layers(const BenchRow& row, const machines::EnergyTable& energy) {
   const bool bounded = !row.layer_bounds.empty();
   std::vector<std::string> header = {"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"};
   if (bounded) header.insert(header.end(), {"roofline (modelled)", "% of it"});
@@ -110,7 +110,7 @@ void print_layers(const BenchRow& row) {
         "at the bandwidth of the nearest level that holds them, both measured just now; a kernel "
         "that saves multiplications (winograd) may exceed it\n");
   }
-  measure::print_array_use(row.array);
+  measure::print_array_use(row.array, energy);
   measure::print_dataflows(row.dataflows);
 }
 
@@ -286,7 +286,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   print_modelled(rows);
   for (const auto& row : rows) {
     if (row.host) print_text("{}: {} per run, included\n", row.name, to_string(*row.host));
-    if (!row.layers.empty()) print_layers(row);
+    if (!row.layers.empty()) print_layers(row, header.energy);
   }
 }
 

@@ -53,6 +53,7 @@ struct BenchHeader {
   std::string backend, contract;
   bool ladder = false;  ///< compare the kernels of a problem
   bool source = false;  ///< counters by line of source
+  machines::EnergyTable energy;
 };
 
 page::Json to_json(const std::vector<BenchRow>& rows, const BenchHeader& header);

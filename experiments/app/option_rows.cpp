@@ -8,6 +8,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "core/base/error.h"
 #include "core/base/list_text.h"
 #include "experiments/app/options.h"
 #include "experiments/app/unit_text.h"
@@ -185,6 +186,32 @@ Validator allowed_for(std::string_view name) {
 void add_machine_options(Command& command, training::ExecutionConfig& machine) {
   using enum OptionGroup;
   add_options(command, {Machine, Choice, Graph, Simulation}, {.machine = &machine});
+}
+
+Option add_energy_option(Command& command, std::string& energy) {
+  return command
+      .add_option("--energy", energy,
+                  "energy table of the array's actions: 45nm, 7nm or a JSON file")
+      .capture_default_str();
+}
+
+Option add_scales_option(Command& command, std::vector<double>& scales) {
+  const auto take = [&scales](const std::string& text) {
+    scales.clear();
+    for (const auto& word : split_list(text)) {
+      const auto scale = read_number(word);
+      if (!scale || !(*scale >= 1e-30 && *scale <= 1e30))
+        throw InvalidArgument(fmt::format("\"{}\" is no scale; give a number above 0", word));
+      scales.push_back(*scale);
+    }
+    if (scales.size() != 3)
+      throw InvalidArgument("give three scales: of x, of the weights, of the results");
+  };
+  return command
+      .add_text(
+          "--scales", take, [] { return std::string(); },
+          "int8: scales of x, weights and results, which are then int8 (default: int32 results)")
+      .only_with("--contract", {"int8"});
 }
 
 void refuse_options_of_images(Command& command) {

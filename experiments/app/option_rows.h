@@ -40,6 +40,12 @@ Validator allowed_for(std::string_view name);
 /// --backend, --threads, --contract and the others of one machine.
 void add_machine_options(Command& command, training::ExecutionConfig& machine);
 
+/// --energy, a name or a file for machines::find_energy_table.
+Option add_energy_option(Command& command, std::string& energy);
+
+/// --scales, of int8 operands and results.
+Option add_scales_option(Command& command, std::vector<double>& scales);
+
 /// With --input the command refuses options of images, of maps and of presets.
 void refuse_options_of_images(Command& command);
 

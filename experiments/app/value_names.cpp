@@ -32,6 +32,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--device", "DEVICE"},
     {"--dot", "FILE"},
     {"--dram", "[NAME=]FILE"},
+    {"--energy", "TABLE"},
     {"--epoch-seconds", "SECONDS"},
     {"--evaluation", "DIR"},
     {"--expect", "N=FILE"},
@@ -48,6 +49,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--names", "FILE"},
     {"--node", "NODE"},
     {"--op", "OPERATOR"},
+    {"--operands", "FILE,FILE"},
     {"--per-pe", "FILE"},
     {"--percentile", "PERCENT"},
     {"--plot", "FILE"},
@@ -59,6 +61,7 @@ constexpr auto kValueNames = std::to_array<ValueName>({
     {"--rtl", "DIR"},
     {"--runs", "DIR"},
     {"--save", "PARTS"},
+    {"--scales", "X,WEIGHTS,RESULTS"},
     {"--shape", "IN,OUT,HEIGHT,WIDTH"},
     {"--sizes", "SIZES"},
     {"--split", "NAME"},
@@ -112,6 +115,8 @@ std::vector<std::string> values_named(std::string_view name) {
     return names_of_all(mmu::shipped_machines(), [](const auto& one) { return one.name; });
   if (name == "DEVICE")
     return names_of_all(machines::published_files(), [](const auto& one) { return one.name; });
+  if (name == "TABLE")
+    return names_of_all(machines::energy_files(), [](const auto& one) { return one.name; });
   if (name == "CONTRACT")
     return names_of_all(std::to_array({F32, Bf16, Bf16Exact, Int8}),
                         [](Contract one) { return to_string(one); });

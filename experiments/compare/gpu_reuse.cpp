@@ -103,15 +103,19 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   auto options = run.training;
   options.batch = 1;
   const auto graph = optimize(build_training_graph(run.model, options).graph, {});
-  const auto level = [](const char* name, const machines::EnergyEvent* event) {
-    return LevelUse{name, 0, 0, event, TimeKind::Simulated, "counted by the emulator"};
+  const auto level = [](const char* name, LevelPrice price, double capacity) {
+    return LevelUse{.level = name,
+                    .price = price,
+                    .capacity = capacity,
+                    .kind = TimeKind::Simulated,
+                    .how = "counted by the emulator"};
   };
   Reuse reuse = {
-      .levels = {level("shared memory, as lanes ask", nullptr),
-                 level("shared memory, in wavefronts", &machines::sram_of(262144)),
-                 level("global memory, as lanes ask", nullptr),
-                 level("L2, in sectors", &machines::sram_of(1048576)),
-                 {"DRAM", 0, 0, &machines::dram(), TimeKind::Modelled, "each operand once"}},
+      .levels = {level("shared memory, as lanes ask", LevelPrice::None, 0),
+                 level("shared memory, in wavefronts", LevelPrice::OnChip, 262144),
+                 level("global memory, as lanes ask", LevelPrice::None, 0),
+                 level("L2, in sectors", LevelPrice::OnChip, 1048576),
+                 {.level = "DRAM", .price = LevelPrice::Dram, .how = "each operand once"}},
       .lanes = 32};
   double all = 0, spent = 0;
   for (const auto& [node, macs, times] : candidates_of(graph)) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/io/base64.h"
+#include "experiments/measure/energy_json.h"
 
 namespace triptych::compare {
 namespace {
@@ -167,21 +168,11 @@ Json reuse_json(const std::optional<Reuse>& reuse) {
   return list;
 }
 
-Json energy_json(const MachineResult& result) {
+Json energy_json(const MachineResult& result, const machines::EnergyTable& table) {
   if (!result.reuse) return nullptr;
-  const auto parts = energy_per_image(*result.reuse, result.anatomy, result.step_images);
-  Json list = Json::array();
-  for (const auto& part : parts) {
-    list.push_back({{"part", part.name},
-                    {"joule", part.joule()},
-                    {"events", part.events},
-                    {"joule_per_event", part.event->joule},
-                    {"event", part.event->name}});
-  }
-  return {{"per_image", figure_json(machines::total_joule(parts), "J", TimeKind::Modelled,
-                                    machines::energy_table_name())},
-          {"parts", std::move(list)},
-          {"table", machines::energy_table_name()}};
+  return measure::energy_json(
+      energy_per_image(*result.reuse, result.anatomy, result.step_images, table), table,
+      "per_image");
 }
 
 /// Members that only machines with times have.
@@ -218,7 +209,8 @@ Json figure_json(double value, std::string_view unit, TimeKind kind, std::string
   return json;
 }
 
-Json machine_json(const MachineResult& result, const MachineResult& first) {
+Json machine_json(const MachineResult& result, const MachineResult& first,
+                  const machines::EnergyTable& table) {
   const auto& config = result.request.config;
   const auto cost = step_cost(result.anatomy);
   Json json = {{"name", result.request.label},
@@ -245,7 +237,7 @@ Json machine_json(const MachineResult& result, const MachineResult& first) {
                {"roofline", roofline_json(result.ceilings)},
                {"utilisation", utilisation_json(result)},
                {"reuse", reuse_json(result.reuse)},
-               {"energy", energy_json(result)}});
+               {"energy", energy_json(result, table)}});
   return json;
 }
 

@@ -19,7 +19,8 @@ Json figure_json(double value, std::string_view unit, TimeKind kind, std::string
 /// neither there nor predicted.
 Json classes_json(const segmentation::Scores& scores);
 
-/// All but the speedup. Masks are compared with those of `first`.
-Json machine_json(const MachineResult& result, const MachineResult& first);
+/// All but the speedup. Masks are compared with those of `first`, energy is priced by `table`.
+Json machine_json(const MachineResult& result, const MachineResult& first,
+                  const machines::EnergyTable& table);
 
 }  // namespace triptych::compare

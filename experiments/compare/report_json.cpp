@@ -207,9 +207,9 @@ Json recorded_json(const std::vector<RecordedSession>& sessions) {
   return list;
 }
 
-Json energy_table_json() {
+Json energy_table_json(const machines::EnergyTable& table) {
   Json list = Json::array();
-  for (const auto& event : machines::energy_table())
+  for (const auto& event : table.events())
     list.push_back({{"event", event.name}, {"joule", event.joule}, {"source", event.source}});
   return list;
 }
@@ -339,7 +339,7 @@ Json to_json(const Comparison& comparison) {
       continue;
     }
     if (first == nullptr) first = &*column.result;
-    auto machine = machine_json(*column.result, *first);
+    auto machine = machine_json(*column.result, *first, comparison.energy);
     machine["speedup"] = nullptr;
     if (const auto speedup = speedup_of(comparison, *column.result)) {
       machine["speedup"] = {
@@ -350,10 +350,12 @@ Json to_json(const Comparison& comparison) {
     }
     machines.push_back(std::move(machine));
   }
-  return {
-      {"experiment", experiment_json(comparison)}, {"machines", std::move(machines)},
-      {"verdict", verdict_json(comparison)},       {"recorded", recorded_json(comparison.recorded)},
-      {"energy_table", energy_table_json()},       {"notes", notes_json(comparison)}};
+  return {{"experiment", experiment_json(comparison)},
+          {"machines", std::move(machines)},
+          {"verdict", verdict_json(comparison)},
+          {"recorded", recorded_json(comparison.recorded)},
+          {"energy_table", energy_table_json(comparison.energy)},
+          {"notes", notes_json(comparison)}};
 }
 
 }  // namespace triptych::compare

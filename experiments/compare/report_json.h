@@ -62,6 +62,7 @@ struct Comparison {
   std::string busy;  ///< a warning where other programs disturbed the measurement, may be empty
   std::string no_difference;  ///< why the first difference is unknown, may be empty
   std::vector<RecordedSession> recorded;
+  machines::EnergyTable energy = machines::find_energy_table(machines::kDefaultEnergyTable);
 
   /// The first machine that ran, against the others that did.
   Agreement verdict() const;

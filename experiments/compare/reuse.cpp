@@ -2,14 +2,20 @@
 #include "experiments/compare/reuse.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "experiments/machines/array_machine.h"
 
 namespace triptych::compare {
 namespace {
 
+using machines::EnergyAction;
 using machines::EnergyPart;
+using machines::EnergyTable;
 
 constexpr double kWord = 4;
-constexpr double kOperandBytes = 2;  // of the array's
+constexpr double kByteBits = 8;
+constexpr std::string_view kArrayPrefix = "mmu_";
 
 double step_macs(const StepAnatomy& anatomy) {
   double macs = 0;
@@ -19,6 +25,33 @@ double step_macs(const StepAnatomy& anatomy) {
 
 double lanes_of(const StepAnatomy& anatomy) {
   return static_cast<double>(anatomy.facts.simd_lanes.value_or(1));
+}
+
+/// The array's actions in the step, for one image.
+std::vector<EnergyPart> array_parts(const StepAnatomy& anatomy, double images,
+                                    const mmu::MachineConfig& machine, const EnergyTable& table) {
+  machines::ArrayCounts counts;
+  for (const auto& [name, value] : anatomy.counters) {
+    if (name.starts_with(kArrayPrefix)) counts[name.substr(kArrayPrefix.size())] = value / images;
+  }
+  return machines::array_energy(counts, machine, table);
+}
+
+/// The sampled multiply-adds and their accesses, for `macs` of them.
+std::vector<EnergyPart> sampled_parts(const Reuse& reuse, double macs, const EnergyTable& table) {
+  const double scale = macs / reuse.macs;  // factor from the sample to one image
+  std::vector<EnergyPart> parts = {{"multiply", macs, table.of(EnergyAction::Float32Multiply)},
+                                   {"add", macs, table.of(EnergyAction::Float32Add)}};
+  if (reuse.lanes > 0)
+    parts.push_back(
+        {"instructions of multiply-adds", macs / reuse.lanes, table.of(EnergyAction::Instruction)});
+  for (const auto& level : reuse.levels) {
+    if (level.price == LevelPrice::None) continue;
+    const auto& bit = level.price == LevelPrice::OnChip ? table.memory_bit(level.capacity)
+                                                        : table.of(EnergyAction::DramBit);
+    parts.push_back({level.level, kByteBits * level.bytes * scale, bit});
+  }
+  return parts;
 }
 
 }  // namespace
@@ -41,9 +74,12 @@ std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t 
   reuse.covers = reuse.macs / step_macs(anatomy);
   for (auto& level : reuse.levels) {
     level.how = "blocking";
-    level.event = level.level == "L1"   ? &machines::sram_of(anatomy.facts.cache_or(1, 32768))
-                  : level.level == "L2" ? &machines::sram_of(anatomy.facts.cache_or(2, 1048576))
-                                        : &machines::dram();
+    const bool first = level.level == "L1";
+    const bool cache = first || level.level == "L2";
+    level.price = cache ? LevelPrice::OnChip : LevelPrice::Dram;
+    level.capacity = first   ? anatomy.facts.cache_or(1, 32768)
+                     : cache ? anatomy.facts.cache_or(2, 1048576)
+                             : 0;
   }
   return reuse;
 }
@@ -59,53 +95,45 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
                  .covers = 1,
                  .images = static_cast<double>(batch),
                  .executed_macs = counted("mmu_macs"),
-                 .half = true};
+                 .array = machines::array_of(config)};
   const std::string how =
       config.simulate == mmu::Simulation::Twin ? "the twin's counters" : "RTL counters";
   if (reuse.executed_macs == 0) return std::nullopt;
-  const auto add = [&](const char* name, double reads, double writes, double size,
-                       const machines::EnergyEvent& event) {
-    reuse.levels.push_back(
-        {name, reads, (reads + writes) * size, &event, TimeKind::Simulated, how});
+  const auto add = [&](const char* name, double reads, double writes, double size) {
+    reuse.levels.push_back({.level = name,
+                            .reads = reads,
+                            .bytes = (reads + writes) * size,
+                            .kind = TimeKind::Simulated,
+                            .how = how});
   };
+  const double operand = reuse.array->element_bytes();
   const double weights = counted("mmu_weight_reads");
-  add("weight FIFO", weights, weights, kOperandBytes, machines::sram_of(1));
-  add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"), kWord,
-      machines::sram_of(static_cast<double>(anatomy.facts.accumulator_bytes.value_or(131072))));
-  add("unified buffer", counted("mmu_buffer_reads"), counted("mmu_buffer_writes"), kOperandBytes,
-      machines::sram_of(static_cast<double>(anatomy.facts.buffer_bytes.value_or(262144))));
+  add("weight FIFO", weights, weights, operand);
+  add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"), kWord);
+  add("unified buffer", counted("mmu_buffer_reads"), counted("mmu_buffer_writes"), operand);
   const double loaded = counted("mmu_dram_load_bytes") + counted("mmu_dram_weights_bytes");
-  reuse.levels.push_back({"DRAM", loaded / kOperandBytes, loaded + counted("mmu_dram_store_bytes"),
-                          &machines::dram(), TimeKind::Simulated, how});
+  reuse.levels.push_back({.level = "DRAM",
+                          .reads = loaded / operand,
+                          .bytes = loaded + counted("mmu_dram_store_bytes"),
+                          .kind = TimeKind::Simulated,
+                          .how = how});
   return reuse;
 }
 
 std::vector<EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& anatomy,
-                                         std::int64_t batch) {
+                                         std::int64_t batch, const EnergyTable& table) {
   const auto images = static_cast<double>(batch);
-  const double macs = step_macs(anatomy) / images;
-  const double scale = macs / reuse.macs;  // factor from the sample to one image
-  const double executed = reuse.executed_macs > 0 ? reuse.executed_macs * scale : macs;
-  std::vector<EnergyPart> parts = {
-      {"multiply", executed,
-       &machines::energy_of(reuse.half ? "float16 multiply" : "float32 multiply")},
-      {"add", executed, &machines::energy_of("float32 add")}};
-  if (reuse.lanes > 0)
-    parts.push_back({"instructions of multiply-adds", executed / reuse.lanes,
-                     &machines::energy_of("instruction")});
-  for (const auto& level : reuse.levels) {
-    if (level.event == nullptr) continue;
-    parts.push_back({level.level, level.bytes * scale / machines::kEnergyAccessBytes, level.event});
-  }
+  auto parts = reuse.array ? array_parts(anatomy, images, *reuse.array, table)
+                           : sampled_parts(reuse, step_macs(anatomy) / images, table);
   double flops = 0, bytes = 0;
   for (const auto& layer : anatomy.layers) {
     if (layer.macs > 0) continue;
     flops += layer.cost.flops;
     bytes += layer.cost.bytes;
   }
-  parts.push_back({"other nodes, arithmetic", flops / images, &machines::energy_of("float32 add")});
+  parts.push_back({"other nodes, arithmetic", flops / images, table.of(EnergyAction::Float32Add)});
   parts.push_back(
-      {"other nodes, memory", bytes / images / machines::kEnergyAccessBytes, &machines::dram()});
+      {"other nodes, memory", kByteBits * bytes / images, table.of(EnergyAction::DramBit)});
   return parts;
 }
 

@@ -1,6 +1,6 @@
 // Operand reuse: how many words each level of a machine's memory delivers per multiply-add of the
 // convolutions and matrix products of a training step. Also the energy of these and of the rest of
-// the step by one table (experiments/machines/energy.h).
+// the step by an energy table (experiments/machines/energy.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,16 +10,20 @@
 
 #include "experiments/compare/layers.h"
 #include "experiments/compare/machine_request.h"
-#include "experiments/machines/energy.h"
+#include "experiments/machines/array_energy.h"
 
 namespace triptych::compare {
+
+/// The price of a level's bits. One without a price only shows how operands are reused.
+enum class LevelPrice { None, OnChip, Dram };
 
 /// Words go up from a level when it is read. "accesses" count both ways.
 struct LevelUse {
   std::string level;  ///< "L1", "shared memory", "unified buffer", "DRAM", ...
   double reads = 0;   ///< words: 4 bytes each, of the array's operands 2
   double bytes = 0;   ///< read and written
-  const machines::EnergyEvent* event = nullptr;  ///< of accesses of 8 bytes. nullptr: not priced
+  LevelPrice price = LevelPrice::None;
+  double capacity = 0;  ///< bytes of a memory on the chip
   TimeKind kind = TimeKind::Modelled;
   std::string how = {};  ///< "blocking", "counted by the emulator", "RTL counters" ...
 };
@@ -32,7 +36,7 @@ struct Reuse {
   double images = 1;             ///< of the batch that was looked at
   double executed_macs = 0;      ///< of them, those in the padding included. 0: not known
   double lanes = 0;              ///< multiply-adds of one instruction. 0: none is fetched for them
-  bool half = false;             ///< operands of 16 bits are multiplied
+  std::optional<mmu::MachineConfig> array;  ///< prices its own actions instead of the levels
 };
 
 /// Reuse on a CPU, by the blocking of the kernels that were chosen. Nothing where none is modelled.
@@ -46,9 +50,11 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
 std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
                                   const training::ExecutionConfig& config);
 
-/// The energy of one image of the step (modelled): that of the sampled multiply-adds, scaled up to
-/// all of them, and for the other nodes each operand once from the memory outside the chip.
+/// The energy of one image of the step (modelled): that of an array's counted actions, or of the
+/// sampled multiply-adds, scaled up to all of them. For the other nodes each operand once from the
+/// memory outside the chip.
 std::vector<machines::EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& anatomy,
-                                                   std::int64_t batch);
+                                                   std::int64_t batch,
+                                                   const machines::EnergyTable& table);
 
 }  // namespace triptych::compare

@@ -5,62 +5,141 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "core/io/strict_json.h"
+#include "experiments/machines/json_field.h"
+#include "experiments/machines/published_machines.h"
 
 namespace triptych::machines {
 namespace {
 
-// M. Horowitz, "Computing's energy problem (and what we can do about it)", ISSCC 2014, pp. 10-14:
-// rough energies of operations in 45 nm at 0.9 V.
-constexpr std::string_view kOperations = "Horowitz, ISSCC 2014, figure 1.1.9: 45 nm, 0.9 V";
-constexpr std::string_view kInstructions =
-    "Horowitz, ISSCC 2014, figure 1.1.9: an add instruction, all told; 25 pJ of it the instruction "
-    "cache, 6 pJ the register file, the rest control";
-constexpr std::string_view kMemory =
-    "Horowitz, ISSCC 2014, figure 1.1.9: 1.3 to 2.6 nJ, of which this is the middle";
+constexpr int kTableSchema = 1;
+constexpr std::int64_t kMaxTableBytes = 1 << 20;
+constexpr double kMostPicojoule = 1e9;  ///< a millijoule
+constexpr double kMostNanowatt = 1e9;   ///< a watt
+constexpr std::array<std::string_view, kEnergyActions> kActionNames = {
+    "float32 multiply", "float32 add",  "bf16 multiply",  "int8 multiply", "int32 add",
+    "instruction",      "register bit", "FIFO bit",       "DRAM bit",      "HBM bit",
+    "flip-flop clock",  "gate leakage", "RAM bit leakage"};
 
-constexpr std::array<EnergyEvent, 8> kTable = {{
-    {"float32 multiply", 3.7e-12, kOperations},
-    {"float16 multiply", 1.1e-12, kOperations},
-    {"float32 add", 0.9e-12, kOperations},
-    {"instruction", 70e-12, kInstructions},
-    {"8 KiB SRAM, 8 bytes", 10e-12, kOperations},
-    {"32 KiB SRAM, 8 bytes", 20e-12, kOperations},
-    {"1 MiB SRAM, 8 bytes", 100e-12, kOperations},
-    {"DRAM, 8 bytes", 1.95e-9, kMemory},
-}};
+bool leaks(EnergyAction action) {
+  return action == EnergyAction::GateLeakage || action == EnergyAction::RamBitLeakage;
+}
+
+double limited(const Field& field, double least, double most) {
+  const double value = field.number(least);
+  if (value > most) field.refuse(fmt::format("must be at most {:g}", most));
+  return value;
+}
+
+/// The energy of one bit, or of one operation where the price has no "bits".
+double joule_of(const Field& price) {
+  const double bits = price.has("bits") ? limited(price.at("bits"), 1, 1e6) : 1;
+  return limited(price.at("picojoule"), 0, kMostPicojoule) * 1e-12 / bits;
+}
+
+EnergyEvent action_of(EnergyAction action, const Field& price) {
+  EnergyEvent event = {.name = std::string(to_string(action)), .source = {}};
+  if (leaks(action)) {
+    price.object({"nanowatt", "source"});
+    event.joule = limited(price.at("nanowatt"), 0, kMostNanowatt) * 1e-9;
+  } else {
+    price.object({"picojoule", "bits", "source"});
+    event.joule = joule_of(price);
+  }
+  event.source = price.at("source").text();
+  return event;
+}
 
 }  // namespace
 
-std::string_view energy_table_name() { return "Horowitz, ISSCC 2014, 45 nm"; }
-
-std::span<const EnergyEvent> energy_table() { return kTable; }
-
-const EnergyEvent& energy_of(std::string_view name) {
-  const auto* found = std::ranges::find(kTable, name, &EnergyEvent::name);
-  if (found != kTable.end()) return *found;
-  std::vector<std::string_view> names;
-  names.reserve(kTable.size());
-  for (const auto& event : kTable) names.push_back(event.name);
-  throw InvalidArgument(
-      fmt::format("the energy table has no \"{}\"; it has: {}", name, fmt::join(names, ", ")));
+std::string_view to_string(EnergyAction action) {
+  return kActionNames[static_cast<std::size_t>(action)];
 }
 
-const EnergyEvent& sram_of(double capacity) {
-  constexpr std::array<std::pair<double, std::string_view>, 3> sizes = {
-      {{8192, "8 KiB SRAM, 8 bytes"},
-       {32768, "32 KiB SRAM, 8 bytes"},
-       {1048576, "1 MiB SRAM, 8 bytes"}}};
-  const auto distance = [capacity](const auto& size) {
-    return std::fabs(std::log(std::max(capacity, 1.0) / size.first));
+EnergyTable::EnergyTable(std::string_view json, const std::string& origin) {
+  try {
+    const auto parsed = parse_strict<Field::Json>(std::string(json));
+    require_schema(parsed, kTableSchema, "compare it with experiments/machines/energy/45nm.json");
+    const Field file(parsed, origin, "");
+    file.object({"schema", "name", "description", "actions", "memories"});
+    name_ = file.at("name").text();
+    description_ = file.at("description").text();
+    const auto prices = file.at("actions");
+    prices.each_member([&](const std::string& name, const Field& price) {
+      const auto* const found = std::ranges::find(kActionNames, name);
+      if (found == kActionNames.end())
+        price.refuse(fmt::format("is no action; they are {}", fmt::join(kActionNames, ", ")));
+      const auto index = static_cast<std::size_t>(found - kActionNames.begin());
+      actions_[index] = action_of(static_cast<EnergyAction>(index), price);
+    });
+    for (std::size_t i = 0; i < kEnergyActions; ++i) {
+      if (!actions_[i] && static_cast<EnergyAction>(i) != EnergyAction::HbmBit)
+        prices.refuse(fmt::format("must have a member \"{}\"", kActionNames[i]));
+    }
+    std::set<std::string> names(kActionNames.begin(), kActionNames.end());
+    file.at("memories").each([&](const Field& memory) {
+      memory.object({"name", "bytes", "picojoule", "bits", "source"});
+      const auto name = memory.at("name").text();
+      if (!names.insert(name).second) memory.at("name").refuse("is used twice");
+      memories_.push_back({limited(memory.at("bytes"), 1, 1e15),
+                           {name, joule_of(memory), memory.at("source").text()}});
+    });
+    if (memories_.empty()) file.at("memories").refuse("must have at least one memory");
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError(fmt::format("{}: {}", origin, error.what()));
+  } catch (const IoError& error) {
+    throw InvalidArgument(fmt::format("{}: {}", origin, error.what()));
+  }
+}
+
+const EnergyEvent& EnergyTable::of(EnergyAction action) const {
+  const auto& event = actions_[static_cast<std::size_t>(action)];
+  return event ? *event : of(EnergyAction::DramBit);
+}
+
+const EnergyEvent& EnergyTable::memory_bit(double capacity) const {
+  const auto distance = [capacity](const Memory& memory) {
+    return std::fabs(std::log(std::max(capacity, 1.0) / memory.bytes));
   };
-  return energy_of(std::ranges::min(sizes, {}, distance).second);
+  return std::ranges::min_element(memories_, {}, distance)->bit;
 }
 
-const EnergyEvent& dram() { return energy_of("DRAM, 8 bytes"); }
+std::vector<EnergyEvent> EnergyTable::events() const {
+  std::vector<EnergyEvent> list;
+  for (const auto& action : actions_) {
+    if (action) list.push_back(*action);
+  }
+  for (const auto& memory : memories_) list.push_back(memory.bit);
+  return list;
+}
+
+EnergyTable find_energy_table(std::string_view name_or_path) {
+  for (const auto& table : energy_files()) {
+    if (table.name == name_or_path) {
+      return {table.json, fmt::format("experiments/machines/energy/{}.json", table.name)};
+    }
+  }
+  const std::filesystem::path path(name_or_path);
+  if (path.has_parent_path() || path.extension() == ".json") {
+    return {read_file(path, kMaxTableBytes), fmt::format("\"{}\"", path.string())};
+  }
+  throw InvalidArgument(
+      fmt::format("no energy table \"{}\"; choose from: {}, or give a JSON file (its path with a "
+                  "\"/\" or the ending .json)",
+                  name_or_path, fmt::join(energy_table_names(), ", ")));
+}
+
+std::vector<std::string> energy_table_names() {
+  std::vector<std::string> names;
+  for (const auto& table : energy_files()) names.emplace_back(table.name);
+  return names;
+}
 
 double total_joule(const std::vector<EnergyPart>& parts) {
   double sum = 0;

@@ -1,4 +1,4 @@
-// The device files of experiments/machines/devices, built into the program.
+// The files of experiments/machines/devices and energy, built into the program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,11 +7,13 @@
 
 namespace triptych::machines {
 
-struct PublishedMachine {
+struct BuiltInFile {
   std::string_view name, json;
 };
 
-/// In alphabetical order.
-std::span<const PublishedMachine> published_files();
+/// Devices, in alphabetical order.
+std::span<const BuiltInFile> published_files();
+/// Energy tables, the default first.
+std::span<const BuiltInFile> energy_files();
 
 }  // namespace triptych::machines

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/array_trace.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/base/nearest_name.h"
 #include "experiments/measure/dataflows.h"
 #include "experiments/page/json.h"
 #include "systolic/twin/twin.h"
@@ -65,6 +67,25 @@ std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& m
     begin += nodes.back().cycles();
   }
   return nodes;
+}
+
+const ArrayNode& find_node(const std::vector<ArrayNode>& nodes, const Plan& plan,
+                           const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) {
+    if (node.name == name) return node;
+    names.push_back(node.name);
+  }
+  for (const auto& step : plan.steps) {
+    if (plan.graph.node(step.node).name != name) continue;
+    throw InvalidArgument(fmt::format("the node \"{}\" does not run on the array, these do: {}",
+                                      name, fmt::join(names, ", ")));
+  }
+  const auto meant = nearest_name(name, names);
+  throw InvalidArgument(
+      fmt::format("no node \"{}\"{}", name,
+                  meant.empty() ? fmt::format("; on the array run {}", fmt::join(names, ", "))
+                                : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
 void ArrayWatcher::want_waves(const ArrayNode& node, std::string path, std::string name,
@@ -150,6 +171,14 @@ std::string to_text(const ArrayNode& node) {
     text += fmt::format("{:>8}  {:>8}  {:<8}  {}\n", times.start, times.end,
                         halts(instruction) ? "dispatch" : mmu::to_string(unit_of(instruction)),
                         mmu::disassemble(instruction));
+  }
+  return text;
+}
+
+std::string programs_text(const std::vector<ArrayNode>& nodes, const ArrayNode* chosen) {
+  std::string text;
+  for (const auto& node : nodes) {
+    if (chosen == nullptr || chosen == &node) text += to_text(node);
   }
   return text;
 }

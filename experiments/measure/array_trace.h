@@ -30,6 +30,10 @@ struct ArrayNode {
 /// data.
 std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& machine);
 
+/// The node of that name. Throws InvalidArgument for one that does not run on the array.
+const ArrayNode& find_node(const std::vector<ArrayNode>& nodes, const Plan& plan,
+                           const std::string& name);
+
 /// Up to `end`, in cycles of a program.
 struct CycleWindow {
   std::uint64_t begin = 0;
@@ -84,6 +88,8 @@ bool halts(const mmu::Instruction& instruction);
 
 /// The program, an instruction per line behind its unit, start and end.
 std::string to_text(const ArrayNode& node);
+/// The programs of all nodes, or of the chosen one.
+std::string programs_text(const std::vector<ArrayNode>& nodes, const ArrayNode* chosen);
 
 /// Per unit the intervals of work on some instruction. Per cause the intervals of stalls of the
 /// array. The intervals without work.

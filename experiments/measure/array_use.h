@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/runtime/executor.h"
+#include "experiments/machines/array_energy.h"
 #include "experiments/page/json.h"
 #include "experiments/training/device_set.h"
 
@@ -36,12 +37,15 @@ struct ArrayUse {
   double useful = 0;                                   ///< share of the PE-cycles
   std::vector<std::pair<std::string, double>> shares;  ///< "used" first
   std::map<std::string, std::int64_t> counters;        ///< of one run, without "mmu_"
+  std::vector<machines::EnergyPart> energy = {};       ///< of one run (modelled)
 };
 
-/// One entry for every simulated node, in order of the plan. Empty for other machines.
-std::vector<ArrayUse> array_use(const Plan& plan);
+/// One entry for every simulated node, in order of the plan. Empty for other machines. Energy of
+/// `config`'s array is priced by `table`.
+std::vector<ArrayUse> array_use(const Plan& plan, const training::ExecutionConfig& config,
+                                const machines::EnergyTable& table);
 
-page::Json to_json(const ArrayUse& use);
-void print_array_use(const std::vector<ArrayUse>& uses);
+page::Json to_json(const ArrayUse& use, const machines::EnergyTable& table);
+void print_array_use(const std::vector<ArrayUse>& uses, const machines::EnergyTable& table);
 
 }  // namespace triptych::measure

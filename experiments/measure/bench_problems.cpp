@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/bench_problems.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -12,6 +13,8 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
+#include "core/ops/quantized_conv.h"
+#include "experiments/measure/int8_graphs.h"
 
 namespace triptych::measure {
 
@@ -78,28 +81,73 @@ Graph attention_graph(const BenchOptions& options, std::int64_t batch, std::int6
 
 }  // namespace
 
-Problem product_problem(const ProductShape& shape, const std::string& kernel, std::int64_t batch,
-                        bool constant_b) {
-  const auto& [m, k, n] = shape;
-  const auto plan = [a = Shape{batch, m, k}, b = Shape{batch, k, n}, kernel,
-                     constant_b](const DeviceSet& machine) {
-    Graph graph;
-    const std::vector<ValueId> inputs = {
-        graph.add_input("a", {DType::F32, a}),
-        constant_b ? add_weight(graph, b) : graph.add_input("b", {DType::F32, b})};
-    graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
-    return plan_by(kernel, MatMul::kName, std::move(graph), machine);
-  };
-  return {fmt::format("matmul/{}x{}x{}{}", m, k, n, constant_b ? "/constant-b" : ""), kernel, batch,
-          plan};
+namespace {
+
+ValueId add_second(Graph& graph, const char* name, const Shape& shape, const Operands& given) {
+  return given.second != nullptr ? graph.add_constant(name, given.second)
+                                 : add_weight(graph, shape);
 }
+
+/// A product of float32 operands: both are inputs, or b is a constant.
+Graph product_graph(const ProductOptions& options) {
+  const auto& [m, k, n] = options.shape;
+  const Shape a = {options.batch, m, k}, b = {options.batch, k, n};
+  Graph graph;
+  const std::vector<ValueId> inputs = {
+      graph.add_input("a", {DType::F32, a}),
+      options.constant_b ? add_weight(graph, b) : graph.add_input("b", {DType::F32, b})};
+  graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
+  return graph;
+}
+
+/// "/scales-0.5,0.25,2" of int8 operands.
+std::string scales_name(const std::vector<double>& scales) {
+  return scales.empty() ? "" : fmt::format("/scales-{}", fmt::join(scales, ","));
+}
+
+}  // namespace
+
+Problem product_problem(const ProductOptions& options) {
+  const auto& [m, k, n] = options.shape;
+  const auto plan = [options](const DeviceSet& machine) {
+    return options.int8
+               ? plan_by(options.kernel, QuantizedConv::kName, int8_product_graph(options), machine)
+               : plan_by(options.kernel, MatMul::kName, product_graph(options), machine);
+  };
+  Problem problem = {
+      fmt::format("matmul/{}x{}x{}{}{}", m, k, n, options.constant_b ? "/constant-b" : "",
+                  scales_name(options.scales)),
+      options.kernel, options.batch, plan};
+  if (options.operands.first == nullptr) return problem;
+  if (options.int8) {
+    problem.given = {{"x", int8_product_input(options)}};
+  } else {
+    problem.given = {{"a", options.operands.first}, {"b", options.operands.second}};
+  }
+  return problem;
+}
+
+namespace {
+
+bool is_int8(const BenchOptions& options) { return options.machine.contract == Contract::Int8; }
+
+std::string_view product_op(const BenchOptions& options) {
+  return is_int8(options) ? QuantizedConv::kName : MatMul::kName;
+}
+
+}  // namespace
 
 std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
                                      std::int64_t batch) {
   std::vector<Problem> problems;
   for (const auto n : parse_numbers(options.sizes)) {
-    for (const auto& kernel : kernels_of(options, device, MatMul::kName)) {
-      problems.push_back(product_problem({n, n, n}, kernel, batch, options.constant_b));
+    for (const auto& kernel : kernels_of(options, device, product_op(options))) {
+      problems.push_back(product_problem({.shape = {n, n, n},
+                                          .kernel = kernel,
+                                          .batch = batch,
+                                          .constant_b = options.constant_b,
+                                          .int8 = is_int8(options),
+                                          .scales = options.scales}));
       problems.back().optional = options.kernels == "all";
     }
   }
@@ -152,21 +200,40 @@ Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
     ConvTranspose gradient;
     gradient.pads = pads;
     op = make_op(gradient);
-    inputs = {add_image(graph, "dy", s[1]), add_weight(graph, weights)};
+    inputs = {add_image(graph, "dy", s[1]), add_second(graph, "w", weights, options.operands)};
   } else {
     Conv conv;
     conv.pads = pads;
     op = make_op(conv);
-    inputs = {add_image(graph, "x", s[0]), add_weight(graph, weights)};
+    inputs = {add_image(graph, "x", s[0]), add_second(graph, "w", weights, options.operands)};
   }
   graph.mark_output("y", graph.add_node(op, inputs).front());
   return graph;
 }
 
-std::string_view conv_op(ConvPass pass) {
-  return pass == ConvPass::Forward ? Conv::kName
-         : pass == ConvPass::Data  ? ConvTranspose::kName
-                                   : ConvWeightGradient::kName;
+std::string_view conv_op(const BenchOptions& options) {
+  const bool int8 = is_int8(options);
+  switch (options.pass) {
+    case ConvPass::Forward:
+      return int8 ? QuantizedConv::kName : Conv::kName;
+    case ConvPass::Data:
+      return int8 ? QuantizedConvTranspose::kName : ConvTranspose::kName;
+    case ConvPass::Weights:
+      break;
+  }
+  if (int8) {
+    throw InvalidArgument(
+        "the contract int8 has no gradient of the weights; give the option pass forward or data");
+  }
+  return ConvWeightGradient::kName;
+}
+
+/// The given inputs of conv_graph or int8_conv_graph.
+std::vector<GivenInput> conv_inputs(const BenchOptions& options) {
+  const auto& [first, second] = options.operands;
+  if (first == nullptr) return {};
+  if (options.pass == ConvPass::Weights) return {{"x", first}, {"dy", second}};
+  return {{options.pass == ConvPass::Data && !is_int8(options) ? "dy" : "x", first}};
 }
 
 }  // namespace
@@ -174,20 +241,41 @@ std::string_view conv_op(ConvPass pass) {
 std::string conv_name(const BenchOptions& options) {
   const auto& s = options.shape;
   const bool forward = options.pass == ConvPass::Forward;
-  return fmt::format("conv/{}>{}@{}x{}k{}{}{}", s[0], s[1], s[2], s[3], options.window,
-                     forward ? "" : "/", forward ? "" : name_of(options.pass));
+  return fmt::format("conv/{}>{}@{}x{}k{}{}{}{}", s[0], s[1], s[2], s[3], options.window,
+                     forward ? "" : "/", forward ? "" : name_of(options.pass),
+                     scales_name(options.scales));
+}
+
+std::pair<Shape, Shape> conv_operand_shapes(const BenchOptions& options, std::int64_t batch) {
+  const auto& s = options.shape;
+  const Shape x = {batch, s[0], s[2], s[3]}, dy = {batch, s[1], s[2], s[3]};
+  const Shape weights = {s[1], s[0], options.window, options.window};
+  switch (options.pass) {
+    case ConvPass::Forward:
+      return {x, weights};
+    case ConvPass::Data:
+      return {dy, weights};
+    case ConvPass::Weights:
+      break;
+  }
+  return {x, dy};
+}
+
+Problem conv_problem(const BenchOptions& options, const std::string& kernel, std::int64_t batch) {
+  const auto op = conv_op(options);
+  const auto plan = [options, batch, kernel, op](const DeviceSet& machine) {
+    return plan_by(kernel, op,
+                   is_int8(options) ? int8_conv_graph(options, batch) : conv_graph(options, batch),
+                   machine);
+  };
+  return {conv_name(options), kernel, batch, plan, options.kernels == "all", conv_inputs(options)};
 }
 
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
                                    std::int64_t batch) {
-  const auto op = conv_op(options.pass);
   std::vector<Problem> problems;
-  for (const auto& kernel : kernels_of(options, device, op)) {
-    const auto plan = [options, batch, kernel, op](const DeviceSet& machine) {
-      return plan_by(kernel, op, conv_graph(options, batch), machine);
-    };
-    problems.push_back({conv_name(options), kernel, batch, plan, options.kernels == "all"});
-  }
+  for (const auto& kernel : kernels_of(options, device, conv_op(options)))
+    problems.push_back(conv_problem(options, kernel, batch));
   return problems;
 }
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "experiments/machines/energy.h"
 #include "experiments/measure/model_plan.h"
+#include "experiments/measure/operands.h"
 #include "experiments/training/device_set.h"
 
 namespace triptych::measure {
@@ -50,12 +52,15 @@ struct BenchOptions {
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t window = 3;
   ConvPass pass = ConvPass::Forward;
+  std::vector<double> scales;         ///< int8: of x, weights and results. Empty: int32 results
+  Operands operands;                  ///< of conv
   std::string lengths = "256..1024";  ///< attention
   std::int64_t heads = 1, head_size = 64;
   bool causal = false;
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
+  std::string energy{machines::kDefaultEnergyTable};  ///< table of an array's actions, with layers
   std::string device;  ///< also modelled: a device file or a published machine, or empty
   bool source = false;
 
@@ -69,16 +74,25 @@ struct Problem {
   std::string kernel;  ///< as requested. Empty: the plan's own
   std::int64_t batch = 1;
   std::function<Plan(const DeviceSet&)> plan;
-  bool optional = false;  ///< left out where the machine cannot run it
+  bool optional = false;               ///< left out where the machine cannot run it
+  std::vector<GivenInput> given = {};  ///< inputs that are not noise
 };
 
 /// Rows of a, columns of a and rows of b, columns of b.
 struct ProductShape {
   std::int64_t m = 256, k = 256, n = 256;
 };
-/// One matrix product, or `batch` of them.
-Problem product_problem(const ProductShape& shape, const std::string& kernel, std::int64_t batch,
-                        bool constant_b);
+struct ProductOptions {
+  ProductShape shape;
+  std::string kernel;
+  std::int64_t batch = 1;
+  bool constant_b = false;
+  bool int8 = false;                ///< the contract. b is then a constant
+  std::vector<double> scales = {};  ///< as BenchOptions has them
+  Operands operands = {};
+};
+/// One matrix product, or `batch` of them. Under int8 it is a 1 x 1 convolution of integers.
+Problem product_problem(const ProductOptions& options);
 
 std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch);
 /// Square products of `sizes`, one for each kernel asked for.
@@ -90,7 +104,11 @@ std::vector<Problem> attention_problems(const BenchOptions& options, const Devic
                                         std::int64_t batch);
 /// "conv/64>64@128x128k3", and the pass unless it is forward.
 std::string conv_name(const BenchOptions& options);
-/// One convolution or one of its gradients, once for each kernel asked for.
+/// Shapes of the operands: x and weights, dy and weights, or x and dy.
+std::pair<Shape, Shape> conv_operand_shapes(const BenchOptions& options, std::int64_t batch);
+/// One convolution or one of its gradients, by a kernel or, if that is empty, by the plan's choice.
+Problem conv_problem(const BenchOptions& options, const std::string& kernel, std::int64_t batch);
+/// The same once for each kernel asked for.
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
                                    std::int64_t batch);
 

@@ -64,11 +64,16 @@ ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine) {
   return result;
 }
 
+void fill_int8(Tensor& tensor, RandomStream& random) {
+  for (auto& v : tensor.as<std::int8_t>()) v = static_cast<std::int8_t>(random.below(255) - 127);
+}
+
 Tensor noise_of(const Graph& graph, ValueId input) {
   const auto& value = graph.value(input);
   Tensor noise(value.spec);  // zeros
-  if (value.spec.dtype != DType::F32) return noise;
   RandomStream random(1, input.index());
+  if (value.spec.dtype == DType::I8) fill_int8(noise, random);
+  if (value.spec.dtype != DType::F32) return noise;
   for (auto& v : noise.as<float>()) v = static_cast<float>(random.uniform());
   if (value.name == "learning_rate") std::ranges::fill(noise.as<float>(), 1e-3F);
   return noise;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "core/base/random.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
@@ -59,10 +60,14 @@ void require_integer_products(const Graph& graph);
 
 ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine);
 
+/// Random whole numbers from -127 to 127 for a tensor of int8.
+void fill_int8(Tensor& tensor, RandomStream& random);
+
 /// Values that fill_inputs gives an input.
 Tensor noise_of(const Graph& graph, ValueId input);
 
-/// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.
+/// Sets every input: floating-point ones to uniform noise, int8 ones to random whole numbers, the
+/// learning rate to 0.001, others to 0.
 void fill_inputs(Executor& executor);
 
 /// Sums of Op::cost over the nodes of a graph.

@@ -235,6 +235,17 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::fmod(seconds, 60));
 }
 
+std::string format_joule(double joule) {
+  if (!std::isfinite(joule)) return "-";
+  constexpr std::array units = {"J", "mJ", "uJ", "nJ", "pJ"};
+  std::size_t unit = 0;
+  while (std::fabs(joule) < 1 && joule != 0 && unit + 1 < units.size()) {
+    joule *= 1e3;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", joule, units[unit]);
+}
+
 std::string format_bytes(double bytes) {
   return with_prefix(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
 }

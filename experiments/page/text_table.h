@@ -62,6 +62,8 @@ class TextTable {
 std::string format_score(std::optional<double> score);
 /// "12.3 ms", "1.20 s": three significant digits and a unit that fits.
 std::string format_seconds(double seconds);
+/// "1.23 mJ": three significant digits and a unit that fits.
+std::string format_joule(double joule);
 /// "118.4 MiB".
 std::string format_bytes(double bytes);
 /// "96.18 G": three or four significant digits and an SI prefix.

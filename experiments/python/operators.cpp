@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/graph/passes/quantize.h"
 #include "core/ops/all_ops.h"
 #include "core/ops/binary.h"
 #include "experiments/python/arrays.h"
@@ -160,6 +161,13 @@ void add_operators(py::module_& module) {
   module.def("python_word", &python_word);
   module.def("python_name", &python_name);
   module.def("dtype_name", [](const py::handle& dtype) { return to_string(parse_dtype(dtype)); });
+  module.def(
+      "requantization",
+      [](double factor) {
+        const auto [multiplier, shift] = requantization_of(factor);
+        return std::pair(multiplier, shift);
+      },
+      "The factor as multiplier / 2^shift, for QuantizedConv.");
   module.def("operators", &operators,
              "(name, formula, attributes with defaults, composite, differentiable) of each.");
   module.def("run_operator", &run_operator, py::arg("name"), py::arg("inputs"),

@@ -27,6 +27,28 @@ def test_every_operator_of_the_table_is_a_function_with_its_attributes():
         assert set(inspect.signature(function).parameters) >= {_triptych.python_word(a) for a in attributes}
 
 
+INT8_MACHINES = [("cpu", {}), ("systolic", {"machine": "mmu16-int8"}), ("systolic", {"machine": "tpu-v1"})]
+
+
+@pytest.mark.parametrize("backend, options", INT8_MACHINES)
+def test_products_of_integers_are_exact_on_int8_machines(backend, options):
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-127, 128, shape).astype(np.int8) for shape in ((5, 37), (37, 6)))
+    sums = a.astype(np.int32) @ b.astype(np.int32)
+    result = ops.quantized_matmul(a, b, backend=backend, options=options)
+    assert result.dtype == "i32" and result.time_kind == ("measured" if backend == "cpu" else "simulated")
+    np.testing.assert_array_equal(result.value, sums)
+    scaled = ops.quantized_matmul(a, b, scales=(0.5, 0.25, 64), backend=backend, options=options)
+    expected = np.clip(np.floor(sums * (0.125 / 64) + 0.5), -128, 127)
+    assert scaled.dtype == "i8"
+    np.testing.assert_array_equal(scaled.value, expected)
+
+
+def test_products_of_integers_refuse_shapes_that_do_not_fit():
+    with pytest.raises(triptych.BadInput, match=r"a is \[2, 3\], b is \[2, 3\]"):
+        ops.quantized_matmul(np.zeros((2, 3), np.int8), np.zeros((2, 3), np.int8))
+
+
 def test_docstring_states_the_shapes():
     assert "x: [N, C, (H,) W], w: [O, C / group, (kh,) kw]" in ops.conv.__doc__
     assert "NumPy broadcasting" in ops.add.__doc__  # of its family

@@ -38,24 +38,6 @@ bool keeps_scale(const Op& op) {
          (unary != nullptr && unary->kind == UnaryKind::Relu);
 }
 
-/// A real factor as multiplier / 2^shift.
-struct Requantization {
-  std::int32_t multiplier = 0;
-  std::int32_t shift = kMinRequantizeShift;
-};
-
-/// To 31 significant bits, fewer below 2^-32. Factors of 2^30 and more, which saturate every
-/// nonzero sum, become the largest there is.
-Requantization requantization_of(double factor) {
-  int exponent = 0;
-  const double fraction = std::frexp(factor, &exponent);  // in [1/2, 1)
-  const int shift = std::min(31 - exponent, kMaxRequantizeShift);
-  if (shift < kMinRequantizeShift) return {std::numeric_limits<std::int32_t>::max(), 1};
-  const double scaled = std::nearbyint(std::ldexp(fraction, shift + exponent));
-  if (scaled >= 0x1p31) return requantization_of(std::ldexp(1.0, exponent));
-  return {static_cast<std::int32_t>(scaled), shift};
-}
-
 /// A convolution's weights and bias as integers.
 struct IntegerWeights {
   Tensor weight;                   ///< i8
@@ -294,6 +276,16 @@ class Quantizer {
 };
 
 }  // namespace
+
+Requantization requantization_of(double factor) {
+  int exponent = 0;
+  const double fraction = std::frexp(factor, &exponent);  // in [1/2, 1)
+  const int shift = std::min(31 - exponent, kMaxRequantizeShift);
+  if (shift < kMinRequantizeShift) return {std::numeric_limits<std::int32_t>::max(), 1};
+  const double scaled = std::nearbyint(std::ldexp(fraction, shift + exponent));
+  if (scaled >= 0x1p31) return requantization_of(std::ldexp(1.0, exponent));
+  return {static_cast<std::int32_t>(scaled), shift};
+}
 
 std::vector<std::string> values_to_calibrate(const Graph& graph) {
   const ScaleGroups groups(graph);

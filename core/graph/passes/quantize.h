@@ -8,9 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "core/base/quantized_math.h"
 #include "core/graph/graph.h"
 
 namespace triptych {
+
+/// A real factor as multiplier / 2^shift.
+struct Requantization {
+  std::int32_t multiplier = 0;
+  std::int32_t shift = kMinRequantizeShift;
+};
+/// To 31 significant bits, fewer below 2^-32. Factors of 2^30 and more, which saturate every
+/// nonzero sum, become the largest there is.
+Requantization requantization_of(double factor);
 
 /// By name of a value, the magnitude that its 127 stands for: the largest that occurs, or a high
 /// percentile. Larger ones saturate.

@@ -28,10 +28,11 @@ struct BenchArguments {
   ModelOptions model;
   measure::BenchOptions bench;
 
-  /// Throws InvalidArgument for a model that there is not.
+  /// Throws InvalidArgument for a model or an energy table that there is not.
   measure::BenchOptions& read() {
     const auto batch = model.set_model(bench.mode, bench.model, bench.inference);
     if (batch) bench.batches = std::to_string(*batch);
+    static_cast<void>(machines::find_energy_table(bench.energy));  // before any work
     return bench;
   }
 };
@@ -161,7 +162,8 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
                                      [&] { return device.elapsed().seconds; }, options.repeats);
   add_host(row);
   if (options.layers) {
-    row.array = measure::array_use(executor.plan());
+    row.array = measure::array_use(executor.plan(), machine.config(),
+                                   machines::find_energy_table(options.energy));
     row.dataflows = measure::compare_dataflows(machine.config(), problem.plan);
     add_layers(row, executor, machine);
     if (!models.ceilings) return row;
@@ -246,7 +248,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
   auto& options = arguments.bench;
   add_run_option(command, "--backend", options.machine.backend, "backend to measure");
   add_contract_option(command, options.machine.contract,
-                      "numeric contract: f32, bf16 or bf16-exact");
+                      "numeric contract: f32, bf16, bf16-exact or int8");
   using enum training::OptionGroup;
   add_options(command, {Choice, Simulation, Tiling}, {.machine = &options.machine});
   command.add_option("--threads", options.threads, "thread counts, such as 1,2 (0: all threads)")
@@ -263,6 +265,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
       .add_flag("--layers", options.layers,
                 "add the time of every node, on the CPU with the time of its roofline")
       .not_with("--backend", {"cuda-emulated"});
+  add_energy_option(command, options.energy).only_with("--layers");
   command
       .add_option("--device", options.device,
                   "add the modelled time on another device: a published one (h200) or a file of "
@@ -310,6 +313,7 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   conv.add_option("--pass", options.pass,
                   "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
+  add_scales_option(conv, options.scales);
   conv.add_option("--kernel", options.kernels,
                   "kernels to compare, such as gemm,winograd-4x4, or all (default: the best)");
   add_sweep_options(conv, arguments, context);
@@ -340,6 +344,7 @@ void add_bench_command(Command& app, Context& context) {
       .capture_default_str();
   matmul.add_option("--kernel", options->kernels,
                     "kernels to compare, such as naive,best, or all (default: the best)");
+  add_scales_option(matmul, options->scales);
   matmul.add_flag("--constant-b", options->constant_b,
                   "treat B as a constant, like weights, and pack it before the time starts");
   add_sweep_options(matmul, *arguments, context);
@@ -364,7 +369,8 @@ void add_bench_command(Command& app, Context& context) {
         .backend = arguments->bench.machine.backend,
         .contract = std::string(to_string(arguments->bench.machine.contract)),
         .ladder = !bench.kernels.empty(),
-        .source = bench.source};
+        .source = bench.source,
+        .energy = machines::find_energy_table(bench.energy)};
     if (context.json) {
       print_document("bench", to_json(rows, header));
     } else {

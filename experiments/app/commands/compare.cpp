@@ -47,6 +47,7 @@ struct CompareOptions {
   std::string runs;
   std::string figures;
   std::string recorded;
+  std::string energy{machines::kDefaultEnergyTable};
   bool require = false;
 };
 
@@ -238,6 +239,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   all.experiment.mask_count = options.train.command.mask_pictures;
   all.experiment.figures = figures_of(options.figures);
   all.contract = options.contract;
+  all.energy = machines::find_energy_table(options.energy);
   all.command = command;
   all.recorded = compare::load_recorded(options.recorded.empty() ? compare::recorded_folder()
                                                                  : fs::path(options.recorded));
@@ -338,6 +340,7 @@ void add_compare_command(Command& app, Context& context) {
       .output_folder();
   command.add_option("--figures", options->figures,
                      "device files or published devices, for peak rates in place of measured ones");
+  add_energy_option(command, options->energy);
   command.add_option("--recorded", options->recorded,
                      "folder with sessions of gpu_session.sh (default: experiments/recorded of the "
                      "source tree)");

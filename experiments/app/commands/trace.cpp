@@ -10,7 +10,6 @@
 
 #include "core/base/console.h"
 #include "core/base/error.h"
-#include "core/base/nearest_name.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
@@ -23,6 +22,7 @@
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/bench_problems.h"
 #include "experiments/measure/dataflows.h"
+#include "experiments/measure/energy_json.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -40,14 +40,21 @@ struct TraceOptions {
   std::string node;
   std::string cycles;
   std::string out, program, waves, per_pe;
+  std::string energy{machines::kDefaultEnergyTable};
   measure::ProductShape product = {.m = 8, .k = 8, .n = 8};
-  measure::BenchOptions conv;  ///< its shape, window and pass
+  measure::BenchOptions conv;         ///< its shape, window and pass
+  std::vector<double> scales;         ///< of one operator
+  std::vector<std::string> operands;  ///< of one operator: two files, or none
+
+  bool int8() const { return machine.contract == Contract::Int8; }
+  DType operand_type() const { return int8() ? DType::I8 : DType::F32; }
 };
 
 /// Subject of a trace: a plan, and its name.
 struct Traced {
   std::string name;
   std::function<Plan(const DeviceSet&)> plan;
+  std::vector<measure::GivenInput> given = {};
 };
 
 /// "100..250".
@@ -64,26 +71,7 @@ measure::CycleWindow parse_window(const std::string& text) {
   return window;
 }
 
-const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes, const Plan& plan,
-                                    const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& node : nodes) {
-    if (node.name == name) return node;
-    names.push_back(node.name);
-  }
-  for (const auto& step : plan.steps) {
-    if (plan.graph.node(step.node).name != name) continue;
-    throw InvalidArgument(fmt::format("the node \"{}\" does not run on the array, these do: {}",
-                                      name, fmt::join(names, ", ")));
-  }
-  const auto meant = nearest_name(name, names);
-  throw InvalidArgument(
-      fmt::format("no node \"{}\"{}", name,
-                  meant.empty() ? fmt::format("; on the array run {}", fmt::join(names, ", "))
-                                : fmt::format("; did you mean \"{}\"?", meant)));
-}
-
-/// The node that `option` selects for waves or PEs, and its window of the program.
+/// The node whose waves or PEs are wanted by `option`, and the window of its program.
 std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
     const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
     const std::string& cycles, std::string_view option) {
@@ -134,13 +122,21 @@ page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile)
   return steps;
 }
 
+std::vector<machines::EnergyPart> energy_of(const measure::ArrayNode& node,
+                                            const mmu::MachineConfig& machine,
+                                            const machines::EnergyTable& table) {
+  return machines::array_energy(machines::array_counts(node.report.counters), machine, table);
+}
+
 page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
                       const measure::ArrayNode* chosen, const mmu::MachineConfig& machine,
+                      const machines::EnergyTable& table,
                       const std::vector<measure::DataflowCounts>& dataflows) {
   page::Json list = page::Json::array();
   for (const auto& node : nodes) {
     if (chosen != nullptr && chosen != &node) continue;
     list.push_back(to_json(node));
+    list.back()["energy"] = measure::energy_json(energy_of(node, machine, table), table, "total");
     list.back()["dataflows"] = measure::dataflows_json(dataflows, node.name);
   }
   return {{"machine", machine.name},
@@ -150,15 +146,18 @@ page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
           {"nodes", std::move(list)}};
 }
 
-void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen) {
-  page::TextTable table({"node", "begin", "cycles", "instructions", "issue %"});
+void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
+                 const mmu::MachineConfig& machine, const machines::EnergyTable& energy) {
+  page::TextTable table(
+      {"node", "begin", "cycles", "instructions", "issue %", "energy (modelled)"});
   for (const auto& node : nodes) {
     if (chosen != nullptr && chosen != &node) continue;
     const auto& counters = node.report.counters;
     table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
                fmt::format("{}", node.program.size()),
                fmt::format("{:.1f}", 100 * static_cast<double>(counters.issue_cycles) /
-                                         static_cast<double>(counters.cycles))});
+                                         static_cast<double>(counters.cycles)),
+               page::format_joule(machines::total_joule(energy_of(node, machine, energy)))});
   }
   table.print();
 }
@@ -178,10 +177,18 @@ bool rests_on_target_clock(const TraceOptions& options) {
   return !machines::clock_note(options.machine).empty();
 }
 
+/// The programs of a systolic array in the run.
+struct ArrayRun {
+  const mmu::Watched* array = nullptr;  ///< nullptr: the run has none
+  const std::vector<measure::ArrayNode>& nodes;
+  const measure::ArrayNode* chosen = nullptr;
+  const machines::EnergyTable& energy;
+  const std::vector<measure::DataflowCounts>& dataflows;
+};
+
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
-            const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
-            const measure::ArrayNode* chosen, const mmu::Watched* array,
-            const std::vector<measure::DataflowCounts>& dataflows, bool json) {
+            const std::vector<StepProfile>& profile, const ArrayRun& run, bool json) {
+  const auto& [array, nodes, chosen, energy, dataflows] = run;
   if (json) {
     page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
@@ -191,12 +198,14 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
-    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine(), dataflows);
+    if (array != nullptr) {
+      result["array"] = array_json(nodes, chosen, array->machine(), energy, dataflows);
+    }
     print_document("trace", page::Json::array({std::move(result)}));
     return;
   }
   if (array != nullptr) {
-    print_nodes(nodes, chosen);
+    print_nodes(nodes, chosen, array->machine(), energy);
     measure::print_dataflows(dataflows);
   } else {
     print_steps(plan, profile);
@@ -289,18 +298,9 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   report_ranks(options, traces, context.json);
 }
 
-/// The programs of all nodes, or of the chosen one.
-std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
-                          const measure::ArrayNode* chosen) {
-  std::string text;
-  for (const auto& node : nodes) {
-    if (chosen == nullptr || chosen == &node) text += measure::to_text(node);
-  }
-  return text;
-}
-
 /// Runs a plan once with observers and writes the requested files.
 void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
+  const auto energy = machines::find_energy_table(options.energy);
   const DeviceSet machine(options.machine);
   say_note(machines::clock_note(machine.config()));
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
@@ -308,7 +308,7 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}
                                 : measure::array_nodes(plan, array->machine());
   const measure::ArrayNode* chosen =
-      options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
+      options.node.empty() ? nullptr : &measure::find_node(nodes, plan, options.node);
   measure::ArrayWatcher watcher(nodes);
   std::optional<WaveFiles> waves;
   if (!options.waves.empty()) {
@@ -328,12 +328,14 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   StateStore states(machine.device());
   Executor executor(std::move(plan), states);
   measure::fill_inputs(executor);
+  for (const auto& [name, value] : traced.given) executor.set_input(name, *value);
   if (array != nullptr) array->watch(&watcher);
   std::vector<StepProfile> profile;
   run_with_waves(waves, [&] { profile = executor.run_profiled(); });
   if (array != nullptr) array->watch(nullptr);
 
-  if (!options.program.empty()) write_own_file(options.program, programs_text(nodes, chosen));
+  if (!options.program.empty())
+    write_own_file(options.program, measure::programs_text(nodes, chosen));
   if (pes) write_own_file(options.per_pe, pes->json(*shown, array->machine()).dump() + "\n");
   if (!options.out.empty()) {
     write_own_file(options.out, array == nullptr
@@ -341,8 +343,9 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  report(options, traced.name, executor.plan(), profile, nodes, chosen, array,
-         measure::compare_dataflows(options.machine, traced.plan), context.json);
+  const auto dataflows = measure::compare_dataflows(options.machine, traced.plan);
+  report(options, traced.name, executor.plan(), profile, {array, nodes, chosen, energy, dataflows},
+         context.json);
 }
 
 void trace_model(TraceOptions options, const Context& context) {
@@ -357,16 +360,27 @@ void trace_model(TraceOptions options, const Context& context) {
 }
 
 void trace_product(const TraceOptions& options, const Context& context) {
-  const auto problem = measure::product_problem(options.product, "", options.batch, false);
-  trace_plan(options, {problem.name, problem.plan}, context);
+  const auto& [m, k, n] = options.product;
+  const auto operands =
+      measure::load_operands(options.operands, {options.operand_type(), {options.batch, m, k}},
+                             {options.operand_type(), {options.batch, k, n}});
+  const auto problem = measure::product_problem({.shape = options.product,
+                                                 .batch = options.batch,
+                                                 .int8 = options.int8(),
+                                                 .scales = options.scales,
+                                                 .operands = operands});
+  trace_plan(options, {problem.name, problem.plan, problem.given}, context);
 }
 
 void trace_conv(const TraceOptions& options, const Context& context) {
-  const auto plan = [&](const DeviceSet& machine) {
-    const auto problems = measure::conv_problems(options.conv, machine.device(), options.batch);
-    return problems.front().plan(machine);
-  };
-  trace_plan(options, {measure::conv_name(options.conv), plan}, context);
+  auto conv = options.conv;
+  conv.machine = options.machine;
+  conv.scales = options.scales;
+  const auto [first, second] = measure::conv_operand_shapes(conv, options.batch);
+  conv.operands = measure::load_operands(options.operands, {options.operand_type(), first},
+                                         {options.operand_type(), second});
+  const auto problem = measure::conv_problem(conv, "", options.batch);
+  trace_plan(options, {problem.name, problem.plan, problem.given}, context);
 }
 
 /// Options of the machine, and the tiles of its array.
@@ -404,7 +418,17 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
   of_array(command.add_option("--cycles", options.cycles,
                               "window of --waves and --per-pe, such as 100..250"))
       .only_with_any({"--waves", "--per-pe"});
+  add_energy_option(command, options.energy);
   command.add_flag("--json", context.json, "print JSON");
+}
+
+/// The options of an operator's values.
+void add_value_options(Command& command, TraceOptions& options) {
+  add_scales_option(command, options.scales);
+  command
+      .add_option("--operands", options.operands,
+                  "arrays of both operands, int8 or float32 as .npy (default: noise)")
+      .list_of(2);
 }
 
 /// The options of one operator. Uses a small array by default.
@@ -426,6 +450,7 @@ Command add_product_trace(Command& trace, Context& context) {
     command.add_option(name, *side, "side of the product")
         .check(whole_from(1, kMaxSide))
         .capture_default_str();
+  add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_product(*options, context); });
@@ -448,6 +473,7 @@ Command add_conv_trace(Command& trace, Context& context) {
       .add_option("--pass", options->conv.pass,
                   "the convolution, or its gradient for the data or the weights")
       .capture_default_str();
+  add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_conv(*options, context); });

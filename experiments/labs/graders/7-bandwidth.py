@@ -87,10 +87,9 @@ def weights_percent(counters):
     return 100 * counters["dram_weights_bytes"] / dram_bytes(counters)
 
 
-def dram_percent(counters):
-    """DRAM's share of the energy: 1.95 nJ for 8 bytes, 2 pJ for a multiply-add (machines/energy.cpp)."""
-    dram = 1950 / 8 * dram_bytes(counters)
-    return 100 * dram / (dram + 2 * counters["macs"])
+def dram_percent(energy):
+    """DRAM's share of its energy and that of the multiply-adds."""
+    return 100 * energy["DRAM"] / (energy["DRAM"] + energy["multiply"] + energy["add"])
 
 
 def predictions(bench):
@@ -98,4 +97,4 @@ def predictions(bench):
     return [("weights_percent_1", 5, weights_percent(product(bench, 1, 256, 256)), 0.1),
             ("weights_percent_32", 5, weights_percent(product(bench, 32, 256, 256)), 0.1),
             ("break_even", 5, offer, 0),
-            ("energy_percent", 5, dram_percent(layer(bench, "bottom.conv1")), 0.05)]
+            ("energy_percent", 5, dram_percent(bench.energy(*UNET, "bottom.conv1")), 0.05)]

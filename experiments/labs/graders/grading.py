@@ -86,8 +86,15 @@ class Bench:
 
     def counters(self, *arguments):
         """Counters of the only node of `triptych trace ARGUMENTS`, by their names in json.md."""
-        nodes = self.results("trace", *arguments, bytes=MACHINE_BYTES)[0]["array"]["nodes"]
-        return nodes[0]["counters"]
+        return self.node(*arguments)["counters"]
+
+    def energy(self, *arguments):
+        """Joule of each part of that node's energy."""
+        return {part["part"]: part["joule"] for part in self.node(*arguments)["energy"]["parts"]}
+
+    def node(self, *arguments):
+        """The only node of `triptych trace ARGUMENTS`."""
+        return self.results("trace", *arguments, bytes=MACHINE_BYTES)[0]["array"]["nodes"][0]
 
 
 class Submission:

@@ -6,6 +6,7 @@ tuple of values. Both have a shape, a dtype and arithmetic, and several outputs 
 Attributes are keyword arguments, with ONNX's names.
 """
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import html
 import inspect
 import sys
@@ -188,6 +189,39 @@ def _define(*row: Any) -> str:
     return name
 
 
-__all__ = ["Result", *(_define(*row) for row in _triptych.operators())]
+def quantized_matmul(a, b, *, scales=None, backend="cpu", contract="int8", options=None):
+    """Product of int8 matrices a [m, k] and b [k, n]: their int32 sums, or int8 results.
+
+    scales: those of a, b and the result, whose value is scale * integer. The sums are then rounded to
+    the scale of the result and cut to [-128, 127]. It is QuantizedConv over m positions of k channels.
+
+    backend, contract, options: as of every operator, for example {'machine': 'tpu-v1'}.
+    """
+    a, b = numpy.asarray(a), numpy.asarray(b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise _triptych.BadInput(f"a is {list(a.shape)}, b is {list(b.shape)}; give [m, k] and [k, n]")
+    x = numpy.ascontiguousarray(a.T)[None, :, :, None]
+    weights = numpy.ascontiguousarray(b.T)[:, :, None, None]
+    inputs = [x, weights]
+    if scales is not None:
+        inputs += requantization(scales, b.shape[1])
+    result = globals()["QuantizedConv"](*inputs, backend=backend, contract=contract, options=options)
+    outputs = (numpy.ascontiguousarray(result.outputs[0][0, :, :, 0].T),)
+    return dataclasses.replace(result, outputs=outputs)
+
+
+def requantization(scales, channels):
+    """The inputs bias, multiplier and shift of QuantizedConv for the scales of x, weights and result."""
+    x, weights, result = scales
+    multiplier, shift = _triptych.requantization(float(x) * float(weights) / float(result))
+    return [numpy.full(channels, value, numpy.int32) for value in (0, multiplier, shift)]
+
+
+__all__ = [
+    "Result",
+    *(_define(*row) for row in _triptych.operators()),
+    "quantized_matmul",
+    "requantization",
+]
 add_operators(Result)
 setattr(Result, "__array_ufunc__", None)  # NumPy leaves array + result to the result

@@ -2,6 +2,7 @@
 """Synthesises the MMU with Yosys and prints an area table, module by module.
 
 area.py RTL_FOLDER [PARAMETER=VALUE ...]: RAMs stay abstract and count in bits.
+area.py RTL_FOLDER --top MODULE [PARAMETER=VALUE ...]: one module, such as mmu_pe.
 """
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
@@ -14,13 +15,13 @@ SMALL = {"Rows": 4, "Columns": 2, "BufferRows": 64, "AccumulatorRows": 32, "Queu
          "ArrayKind": 1}
 
 
-def script(folder, parameters, before, after):
+def script(folder, top, parameters, before, after):
     files = sorted(folder.glob("mmu_*.sv"), key=lambda f: (not f.name.endswith("_pkg.sv"), f.name))
     files.sort(key=lambda f: f.name != "mmu_pkg.sv")
     values = " ".join(f"-set {name} {value}" for name, value in parameters.items())
     return "; ".join(
         [f"read_verilog -sv {f}" for f in files] +
-        [f"chparam {values} mmu_top", "hierarchy -check -top mmu_top", "proc",
+        [f"chparam {values} {top}"] * bool(parameters) + [f"hierarchy -check -top {top}", "proc",
          "opt -fast", "chformal -remove", f"tee -q -o {before} stat", "wreduce", "peepopt",
          "opt_clean", "alumacc", "opt -fast", "memory -nomap", "opt -fast", "techmap", "opt -fast",
          "abc -fast", "opt_clean", f"tee -q -o {after} stat"])
@@ -59,13 +60,16 @@ def instances(modules, top):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    parameters = SMALL | dict(argument.split("=") for argument in sys.argv[2:])
+    module, given = "mmu_top", sys.argv[2:]
+    if given[:1] == ["--top"]:
+        module, given = given[1], given[2:]
+    parameters = (SMALL if module == "mmu_top" else {}) | dict(argument.split("=") for argument in given)
     with tempfile.TemporaryDirectory() as scratch:
         before, after = (pathlib.Path(scratch, name) for name in ("before", "after"))
-        subprocess.run(["yosys", "-q", "-p", script(folder, parameters, before, after)], check=True,
+        subprocess.run(["yosys", "-q", "-p", script(folder, module, parameters, before, after)], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         rams, modules = read_stat(before), read_stat(after)
-    top = next(module for module in modules if name_of(module) == "mmu_top")
+    top = next(name for name in modules if name_of(name) == module)
     print(" ".join(f"{name}={value}" for name, value in parameters.items()))
     print(f"{'module':22} {'number':>6} {'gates':>8} {'flip-flops':>10} {'RAM bits':>9}   of one")
     totals = [0, 0, 0]
@@ -78,7 +82,7 @@ def main():
         print(f"{name_of(module):22} {counts[module]:6} {gates:8} {flops:10} {bits:9}")
         totals = [total + counts[module] * n for total, n in zip(totals, (gates, flops, bits))]
     print(f"{'all':22} {'':6} {totals[0]:8} {totals[1]:10} {totals[2]:9}")
-    if min(totals) == 0:
+    if totals[0] == 0 or (min(totals) == 0 and name_of(top) == "mmu_top"):
         sys.exit("area.py: the synthesis lost the machine's gates, flip-flops or RAMs")
 
 
