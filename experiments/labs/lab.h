@@ -63,9 +63,10 @@ std::string answer_key(int number, std::string_view id, std::string_view answer)
 
 enum class HandoutForm { Text, Notebook };
 /// Copies the lab's handout to `folder`, which must not be there or be empty. As a notebook it has
-/// kNotebookFile beside the text. Throws InvalidArgument.
+/// kNotebookFile beside the text. `seed` draws the order of the options of its questions, 0 leaves
+/// them as they are. Throws InvalidArgument.
 void start(const Lab& lab, const std::filesystem::path& folder,
-           HandoutForm form = HandoutForm::Text);
+           HandoutForm form = HandoutForm::Text, std::uint64_t seed = 0);
 inline constexpr const char* kNotebookFile = "lab.ipynb";
 /// The folder that `start` makes when none is named: "lab-1-array".
 std::string default_folder(const Lab& lab);
