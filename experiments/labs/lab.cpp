@@ -19,6 +19,7 @@
 #include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "experiments/labs/all_labs.h"
+#include "experiments/labs/option_order.h"
 #include "experiments/labs/python_lab.h"
 #include "experiments/page/json.h"
 
@@ -258,12 +259,15 @@ Item judge(const Lab& lab, const Explanation& question, const Submission& submis
     item.said = fmt::format("{} is no answer; give the letter of one", shown(answer));
     return item;
   }
-  const bool right = answer_key(lab.number, id, word) == question.key;
+  const bool right =
+      answer_key(lab.number, id, submission.handout_letter(id, word)) == question.key;
   item.earned = right ? item.points : 0;
   item.said =
       right ? "right" : fmt::format("{} is not the answer; {}", shown(answer), question.hint);
   return item;
 }
+
+constexpr const char* kHandoutFile = "README.md";
 
 /// The points of a lab's parts.
 constexpr std::pair<Kind, int> kParts[] = {
@@ -326,22 +330,27 @@ std::string answer_key(int number, std::string_view id, std::string_view answer)
 
 std::string default_folder(const Lab& lab) { return "lab-" + lab.name(); }
 
-void start(const Lab& lab, const fs::path& folder, HandoutForm form) {
+void start(const Lab& lab, const fs::path& folder, HandoutForm form, std::uint64_t seed) {
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     throw InvalidArgument(
         fmt::format("\"{}\" is there and not empty; a lab replaces nothing: name another folder",
                     folder.string()));
   const auto prefix = fmt::format("handouts/{}/", lab.name());
+  const auto readme = std::ranges::find(lab.files, prefix + kHandoutFile, &LabText::path);
+  const auto handout = readme == lab.files.end() ? std::string_view() : readme->content;
+  const auto orders =
+      seed == 0 ? OptionOrders{} : draw_option_orders(handout, lab.explanations, seed);
+  const auto text = reordered(handout, orders);
   for (const auto& file : lab.files) {
-    if (file.path.starts_with(prefix))
-      write_own_file(folder / file.path.substr(prefix.size()), file.content);
+    if (!file.path.starts_with(prefix)) continue;
+    const auto name = file.path.substr(prefix.size());
+    write_own_file(folder / name, name == kHandoutFile ? std::string_view(text) : file.content);
   }
   if (form == HandoutForm::Notebook) {
-    const auto made = notebook(lab.number, text_in(lab.files, prefix + "README.md"),
-                               text_in(lab.files, prefix + "answers.json"));
+    const auto made = notebook(lab.number, text, text_in(lab.files, prefix + "answers.json"));
     write_own_file(folder / kNotebookFile, made.dump(1) + "\n");
   }
-  Submission::begin(folder, {lab.number, lab.version});
+  Submission::begin(folder, {lab.number, lab.version}, orders);
 }
 
 void predict(const Lab& lab, Submission& submission) {

@@ -63,9 +63,10 @@ std::string answer_key(int number, std::string_view id, std::string_view answer)
 
 enum class HandoutForm { Text, Notebook };
 /// Copies the lab's handout to `folder`, which must not be there or be empty. A lab in notebook
-/// form also has kNotebookFile. Throws InvalidArgument.
+/// form also has kNotebookFile. `seed` draws the order of the options of its questions, 0 leaves
+/// them as they are. Throws InvalidArgument.
 void start(const Lab& lab, const std::filesystem::path& folder,
-           HandoutForm form = HandoutForm::Text);
+           HandoutForm form = HandoutForm::Text, std::uint64_t seed = 0);
 inline constexpr const char* kNotebookFile = "lab.ipynb";
 /// The default folder of `start`: "lab-1-array".
 std::string default_folder(const Lab& lab);

@@ -47,7 +47,7 @@ class FaultyMachine {
   explicit FaultyMachine(Bench& bench) : bench_(bench) {
     if (fs::exists(bench.folder() / kMachine)) return;
     const auto names = modules_with_faults();
-    std::vector<std::string> command = {"triptych", "machine", "rtl", "faulty"};
+    std::vector<std::string> command = {"triptych", "machine", "rtl", "--out", "faulty"};
     command.insert(command.end(), names.begin(), names.end());
     succeed(command, kCheckLimits);
     std::map<std::string, std::string> modules;
@@ -214,7 +214,9 @@ std::string alive(const Findings& findings, std::size_t number) {
   const auto tests = sound == 1 ? std::string("your test passes")
                                 : fmt::format("all of your {} tests pass", sound);
   if (!fault.shown)
-    return fmt::format("alive: a fault of {}, with which {}", name_of(fault.place), tests);
+    return fmt::format(
+        "alive: a fault of {}, with which {}; it breaks the promise \"{}\" of the handout's table",
+        name_of(fault.place), tests, fault.promise);
   return fmt::format("alive: {} ({} with `{}` in {})", fault.words, tests, fault.wrong,
                      fault.module);
 }

@@ -20,7 +20,8 @@ enum class Place : std::uint8_t { Arithmetic, Addresses, Tiles, Control };
 struct SeededFault {
   std::string_view name;
   Place place = Place::Arithmetic;
-  bool shown = false;  ///< in the handout
+  bool shown = false;        ///< in the handout
+  std::string_view promise;  ///< of the handout's table that it breaks: "sums"
   std::string_view module;
   std::string_view right, wrong;  ///< expressions. The right one stands once in the module
   std::string_view words;         ///< description of the mistake

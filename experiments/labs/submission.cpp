@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int kSchema = 1;  // of .lab.json
 constexpr std::int64_t kMaxText = std::int64_t{1} << 20;
-constexpr const char *kState = ".lab.json", *kAnswers = "answers.json";
+constexpr const char *kState = ".lab.json", *kAnswers = "answers.json", *kOrders = "options";
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -218,10 +218,19 @@ void Submission::write_state() const {
   write_own_file(folder_ / kState, state_.dump(2) + "\n");
 }
 
-void Submission::begin(const fs::path& folder, LabVersion lab) {
-  write_own_file(
-      folder / kState,
-      Json{{"schema", kSchema}, {"lab", lab.number}, {"version", lab.version}}.dump(2) + "\n");
+std::string Submission::handout_letter(const std::string& question,
+                                       const std::string& letter) const {
+  const auto order = member(state_, kOrders, question);
+  const auto place = static_cast<std::size_t>(letter.at(0) - 'a');
+  if (!order.is_string() || order.get_ref<const std::string&>().size() <= place) return letter;
+  return std::string(1, order.get_ref<const std::string&>()[place]);
+}
+
+void Submission::begin(const fs::path& folder, LabVersion lab,
+                       const std::map<std::string, std::string>& option_orders) {
+  Json state = {{"schema", kSchema}, {"lab", lab.number}, {"version", lab.version}};
+  if (!option_orders.empty()) state[kOrders] = option_orders;
+  write_own_file(folder / kState, state.dump(2) + "\n");
 }
 
 }  // namespace triptych::labs

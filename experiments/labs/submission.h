@@ -1,12 +1,14 @@
 // The folder of a student: the original files with the student's changes.
 //   answers.json {"predictions": {name: value}, "explanations": {name: value}}. Null: none yet
 //   .lab.json which lab and version it is. When which predictions were committed, and their
-//                    hash, which decides. The time at which a check first showed the results
+//                    hash, which decides. The time at which a check first showed the results. The
+//                    order of the options of each question
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "experiments/page/json.h"
@@ -54,8 +56,13 @@ class Submission {
   /// before, or the folder cannot be written. Throws as write_own_file() does.
   void note_that_results_were_seen();
 
-  /// Makes a folder one of the lab.
-  static void begin(const std::filesystem::path& folder, LabVersion lab);
+  /// The letter that the handout gives to the option that this student knows as `letter`.
+  std::string handout_letter(const std::string& question, const std::string& letter) const;
+
+  /// Makes a folder one of the lab. By question the handout's letters in its own order, where
+  /// that differs.
+  static void begin(const std::filesystem::path& folder, LabVersion lab,
+                    const std::map<std::string, std::string>& option_orders = {});
 
  private:
   Submission(std::filesystem::path folder, std::uint64_t seed);

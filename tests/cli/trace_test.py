@@ -37,6 +37,17 @@ class Timeline(ProgramTest):
                 self.assertLessEqual(event["ts"] + event["dur"], end * (1 + 1e-9))
 
 
+    def test_a_weight_tile_for_one_row_takes_what_lab_2_says(self):
+        tiles = 256
+        machine = json.loads(self.succeed("machine", "show", "mmu16").stdout)
+        for slots, cycles in ((4, 22), (8, 17)):
+            (self.folder / "machine.json").write_text(json.dumps({**machine, "weight_tiles": slots}))
+            document = self.document("trace", "matmul", "--machine", "machine.json", "--m", "1", "--k", "256",
+                                     "--n", "256")
+            node = document["results"][0]["array"]["nodes"][0]
+            self.assertEqual(round(node["cycles"] / tiles), cycles)
+
+
     def test_times_at_a_target_clock_are_labelled(self):
         for machine, target in (("mmu4", True), ("mmu16-45nm", False)):
             array = ["--backend", "systolic", "--contract", "bf16", "--machine", machine]

@@ -43,7 +43,7 @@ class Directory(unittest.TestCase):
         shutil.copytree(LABS / "handouts" / SHIPPED, self.labs / "handouts" / SHIPPED)
 
     def solve(self):
-        self.results(0, "start", 7, "--out", self.folder)
+        self.results(0, "start", 7, "--seed", "0", "--out", self.folder)
         shutil.copytree(HERE / "solutions" / SHIPPED, self.folder, dirs_exist_ok=True)
         self.results(0, "predict", 7, self.folder)
 
@@ -61,6 +61,33 @@ class Directory(unittest.TestCase):
         [report] = self.results(1, "check", 7, self.folder)
         self.assertEqual(report["earned"], 95)
 
+    def test_the_letters_of_the_answers_follow_the_seed_of_the_folder(self):
+        self.copy_shipped()
+        canonical = json.loads((HERE / "solutions" / SHIPPED / "answers.json").read_text())["explanations"]
+        texts = set()
+        for seed in (5, 6):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.results(0, "start", 7, "--seed", seed, "--out", self.folder)
+            orders = json.loads((self.folder / ".lab.json").read_text())["options"]
+            self.assertEqual(set(orders), set(canonical))
+            texts.add((self.folder / "README.md").read_text())
+            translated = {name: "abcd"[orders[name].index(letter)] for name, letter in canonical.items()}
+            self.assertNotEqual(translated, canonical)
+            answers = self.folder / "answers.json"
+            for given in (translated, canonical):
+                answers.write_text(json.dumps({"predictions": {}, "explanations": given}))
+                [report] = self.results(1, "check", 7, self.folder, "--without-predictions")
+                right = {item["id"] for item in report["items"]
+                         if item["kind"] == "explanation" and item["earned"] > 0}
+                self.assertEqual(right, {name for name in canonical if given[name] == translated[name]})
+            # The option that was right stands behind its new letter.
+            wording = "its weights are fetched once for all rows"
+            self.assertIn(f"({translated['q1']}) {wording}", " ".join(self.readme().split()))
+        self.assertEqual(len(texts), 2)
+
+    def readme(self):
+        return (self.folder / "README.md").read_text()
+
     def test_the_example_of_the_guide(self):
         section = GUIDE.read_text().split("## Write a lab")[1].split("\n## ")[0]
         [code] = re.findall(r"```\n(from grading.*?)```", section, re.DOTALL)
@@ -73,7 +100,7 @@ class Directory(unittest.TestCase):
         (handout / "README.md").write_text("# Cache\n")
         (handout / "answers.json").write_text('{"predictions": {"cycles_1": null}, "explanations": {"q1": null}}')
         (handout / "formulas.json").write_text('{"cycles": "m"}')
-        self.results(0, "start", 12, "--out", self.folder)
+        self.results(0, "start", 12, "--seed", "0", "--out", self.folder)
         [report] = self.results(1, "check", 12, self.folder, "--without-predictions")
         self.assertEqual([item["points"] for item in report["items"]], [60, 20, 20])
         self.assertIn("count the tiles", report["items"][0]["said"])

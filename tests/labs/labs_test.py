@@ -35,7 +35,7 @@ class Lab(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="triptych-labs-"))
         self.addCleanup(shutil.rmtree, self.root)
         self.folder = self.root / "mine"
-        self.succeed("start", NUMBER, "--out", self.folder)
+        self.succeed("start", NUMBER, "--seed", "0", "--out", self.folder)
 
     def succeed(self, *arguments):
         result = run(*arguments)
@@ -120,7 +120,7 @@ class Lab(unittest.TestCase):
 
     def test_the_notebook_leads_to_all_points(self):
         shutil.rmtree(self.folder)
-        self.succeed("start", NUMBER, "--out", self.folder, "--notebook")
+        self.succeed("start", NUMBER, "--seed", "0", "--out", self.folder, "--notebook")
         path = self.folder / "lab.ipynb"
         text = (self.folder / "README.md").read_text()
         handed = json.loads(path.read_text())
@@ -159,7 +159,7 @@ class Lab(unittest.TestCase):
         for name, edits, losses, says in LAB.WRONG[:2] if FEW else LAB.WRONG:
             with self.subTest(name):
                 shutil.rmtree(self.folder)
-                self.succeed("start", NUMBER, "--out", self.folder)
+                self.succeed("start", NUMBER, "--seed", "0", "--out", self.folder)
                 self.solve()
                 self.succeed("predict", NUMBER, self.folder)
                 self.spoil(edits)

@@ -65,7 +65,7 @@ def test_jupyter_executes_a_labs_handout(solution, tmp_path):
     if missing:
         pytest.skip(f"not on the PATH: {', '.join(missing)}")
     folder = tmp_path / "lab"
-    subprocess.run([program, "lab", "start", number, "--out", str(folder), "--notebook"], check=True)
+    subprocess.run([program, "lab", "start", number, "--seed", "0", "--out", str(folder), "--notebook"], check=True)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/triptych").symlink_to(os.path.abspath(program))
     path = os.environ["PATH"]

@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <iostream>
+#include <optional>
+#include <random>
 #include <sstream>
 
 #include "core/base/console.h"
@@ -30,6 +32,7 @@ struct LabOptions {
   std::string results, standings, name;
   std::string labs;  ///< folder. Empty: the program's labs
   bool notebook = false, without_predictions = false;
+  std::optional<std::uint64_t> options_seed;  ///< of the order of options. Nothing: chance
   Confinement confine = Confinement::Available;
 
   void choose_labs() const {
@@ -65,8 +68,8 @@ void list_labs(bool json) {
 void start_lab(const LabOptions& options, bool json) {
   const auto& lab = options.lab();
   const auto folder = options.folder.empty() ? labs::default_folder(lab) : options.folder;
-  labs::start(lab, folder,
-              options.notebook ? labs::HandoutForm::Notebook : labs::HandoutForm::Text);
+  labs::start(lab, folder, options.notebook ? labs::HandoutForm::Notebook : labs::HandoutForm::Text,
+              options.options_seed.value_or(1 + std::random_device{}()));
   const char* text = options.notebook ? labs::kNotebookFile : "README.md";
   if (json) {
     auto result = lab_json(lab);
@@ -282,6 +285,15 @@ void add_lab_command(Command& app, Context& context) {
   starting.add_option("--out", options->folder, "new or empty folder (default: lab-NUMBER-NAME)");
   starting.add_flag("--notebook", options->notebook,
                     "also write the lab as a Jupyter notebook, lab.ipynb");
+  starting
+      .add_text(
+          "--seed",
+          [options](const std::string& text) {
+            options->options_seed = static_cast<std::uint64_t>(read_seed(text));
+          },
+          [] { return std::string(); },
+          "seed of the order of the questions' options (default: chance, 0: as in the handout)")
+      .value("N");
   on_call(starting, [&context](const LabOptions& given) { start_lab(given, context.json); });
   auto predicting =
       add_part(command, context, options, "predict", "Commit the predictions in answers.json");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/labs/seeded_faults.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +50,14 @@ TEST(SeededFaults, come_from_all_places_and_the_handout_shows_those_that_are_sho
   for (const auto& fault : seeded_faults()) {
     const bool named = handout.find("`" + std::string(fault.name) + "`") != handout.npos;
     EXPECT_EQ(named, fault.shown) << fault.name;
+  }
+}
+
+TEST(SeededFaults, break_a_promise_that_the_handout_lists) {
+  const auto handout = lab_text("handouts/4-verifier/README.md");
+  for (const auto& fault : seeded_faults()) {
+    EXPECT_THAT(std::string(handout), testing::HasSubstr(fmt::format("\n| {} | ", fault.promise)))
+        << fault.name;
   }
 }
 
