@@ -7,10 +7,12 @@ an environment variable (switch.h). A first run of every test records which cond
 values, so that a mutant is tried by those tests alone. A mutant whose condition never had the other value
 survives without a run.
 
-  mutants.py TREE [--sample 200] [--seed 1] [--minutes 25] [--only PREFIX] [--again] [--skip-tests REGEX]
+  mutants.py TREE [--sample 200] [--seed 1] [--minutes 25] [--only PREFIX] [--again]
+             [--most-seconds S] [--skip-tests REGEX]
 
 TREE holds the copy, its build, the records and results.json. A later run builds what changed. With --again it
-tries only the mutants of results.json that no test killed, and keeps the verdicts of the others.
+tries only the mutants of results.json that no test killed and survivors.txt does not explain, and keeps the
+verdicts of the others.
 """
 import argparse
 import concurrent.futures
@@ -18,6 +20,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
 import random
@@ -59,6 +62,10 @@ class Mutant:
     @property
     def number(self):
         return 2 * self.condition + self.negated
+
+    def key(self):
+        """It stays when lines and numbers move."""
+        return self.path, self.text, self.negated
 
     def __str__(self):
         change = "negated" if self.negated else "always " + str(self.dropped).lower()
@@ -262,7 +269,7 @@ def report(tree, verdicts, reasons):
     """Prints the counts and the survivors. True when enough were killed."""
     killed = [mutant for mutant, verdict in verdicts.items() if verdict.startswith("killed")]
     rest = [mutant for mutant in verdicts if mutant not in killed]
-    known = [mutant for mutant in rest if (mutant.path, mutant.text, mutant.negated) in reasons]
+    known = [mutant for mutant in rest if mutant.key() in reasons]
     (tree.folder / "results.json").write_text(json.dumps(
         [{**dataclasses.asdict(mutant), "verdict": verdict} for mutant, verdict in verdicts.items()], indent=1))
     counted = len(verdicts) - len(known)
@@ -285,8 +292,8 @@ def earlier_verdicts(tree, mutants):
         else:
             rest[entry["path"], entry["text"], entry["negated"]] = verdict
     for mutant in mutants:
-        if (mutant.path, mutant.text, mutant.negated) in rest:
-            verdicts[mutant] = rest[mutant.path, mutant.text, mutant.negated]
+        if mutant.key() in rest:
+            verdicts[mutant] = rest[mutant.key()]
     return verdicts
 
 
@@ -298,17 +305,20 @@ def main():
     parser.add_argument("--minutes", type=float, default=25, help="no mutant is begun later than this")
     parser.add_argument("--only", default="", help="prefix of the files that are made wrong")
     parser.add_argument("--again", action="store_true", help="try the mutants of results.json that were not killed")
+    parser.add_argument("--most-seconds", type=float, default=math.inf, help="tests that take longer are not used")
     parser.add_argument("--skip-tests", default=NO_TESTS, help="regular expression of tests that are not used")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     tree = Tree(options.tree)
     mutants, digest = tree.copy()
     mutants = tree.compile(mutants)
-    tests = tree.record(digest, tree.commands(options.skip_tests))
+    recorded = tree.record(digest, tree.commands(options.skip_tests))
+    tests = [test for test in recorded if test.seconds <= options.most_seconds]
     mutants = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
     if options.again:
         verdicts = earlier_verdicts(tree, mutants)
-        sample = [mutant for mutant, verdict in verdicts.items() if not verdict.startswith("killed")]
+        sample = [mutant for mutant, verdict in verdicts.items()
+                  if not verdict.startswith("killed") and mutant.key() not in explained()]
     else:
         verdicts, sample = {}, random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
     verdicts.update(run_sample(tree, sample, tests, deadline))
