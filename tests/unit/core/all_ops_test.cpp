@@ -170,6 +170,15 @@ TEST(BatchNormalization, rounds_at_every_element_of_its_own_statistics) {
   EXPECT_LT(bound(true, 4), bound(true, 40000));
 }
 
+TEST(BatchNormalization, counts_the_work_of_its_own_statistics) {
+  BatchNormalization op;
+  const std::vector<TensorSpec> inputs = {{DType::F32, {2, 3, 4}}};
+  op.training_mode = false;
+  EXPECT_EQ(op.flops(inputs, {}), 2 * 24);  // a scale and an offset
+  op.training_mode = true;
+  EXPECT_EQ(op.flops(inputs, {}), 6 * 24);
+}
+
 TEST(Dropout, refuses_ratios_and_steps_that_make_no_sense) {
   const TensorSpec x{DType::F32, {2}}, step{DType::I64, {}};
   const auto infer = [&](const Dropout& op, const TensorSpec& second) {
