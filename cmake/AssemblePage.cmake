@@ -1,12 +1,11 @@
 # Run by the build: writes OUTPUT, a page, from its HTML with the files of STYLES and SCRIPTS (names with spaces
-# between) and, where it has one, the WebAssembly of WASM.
+# between) and, where it has one, the compressed WebAssembly in WASM.
 # SPDX-License-Identifier: Apache-2.0
 separate_arguments(STYLES)
 separate_arguments(SCRIPTS)
 set(wasm "")
 if(WASM)
-  execute_process(COMMAND gzip -9nc ${WASM} OUTPUT_FILE ${OUTPUT}.gz COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND base64 -w0 ${OUTPUT}.gz OUTPUT_VARIABLE wasm COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND base64 -w0 ${WASM} OUTPUT_VARIABLE wasm COMMAND_ERROR_IS_FATAL ANY)
 endif()
 set(style "")
 foreach(file IN LISTS STYLES)

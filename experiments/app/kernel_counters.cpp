@@ -298,7 +298,7 @@ void print_passes(const std::vector<CountedRun>& runs) {
                    source.line(line.first, line.second)});
       }
       if (counters.passes.empty()) continue;
-      print_text("\n{}, {}, where its warps part:{}\n", run.name, name, any ? "" : " nowhere");
+      print_text("\n{}, {}, where its warps diverge:{}\n", run.name, name, any ? "" : " nowhere");
       if (any) table.print();
     }
   }

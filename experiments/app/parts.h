@@ -1,8 +1,9 @@
 // Commands of the parts that a build may leave out (core/base/missing_part.h). A part's library
-// defines its functions; in a build without it absent/NAME.cpp defines them.
+// defines its functions. In a build without the part, absent/NAME.cpp defines them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,8 +45,12 @@ void add_lab_command(Command& app, Context& context);
 void add_reproduce_command(Command& app, Context& context);
 Command add_bandwidth_bench(Command& bench, Context& context);
 Command add_strategies_bench(Command& bench, Context& context);
-/// Part "pages": the commands below `page` that show no run.
+/// Part "pages": the commands `page gpu` and `page collectives`.
 std::vector<Command> add_web_pages(Command& page, Context& context);
+
+/// Adds a command below `page` that writes the text of `html` to its option --out.
+Command add_web_page(Command& page, Context& context, const CommandText& text,
+                     std::string (*html)());
 
 /// Adds a command of a part that this build lacks. It accepts all arguments, and names the commands
 /// that add the part.

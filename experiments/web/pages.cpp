@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "experiments/page/chart.h"
 #include "experiments/page/content_policy.h"
-#include "experiments/web/gpu_record.h"
 
 namespace triptych::web {
 namespace {
@@ -17,7 +16,6 @@ struct EmbeddedPage {
   std::string_view name, html;
 };
 
-/// Without that of the array in a build without a compiler for WebAssembly.
 const std::vector<EmbeddedPage>& pages() {
   static const std::vector<EmbeddedPage> pages = {
 #include "pages.inc"
@@ -39,10 +37,10 @@ std::string_view script_of(std::string_view html) {
   return html.substr(0, html.find(end));
 }
 
-/// With its policy and colours. Empty for a page that this build has not.
+/// With its policy and colours.
 std::string find_page(std::string_view name) {
   const auto page = std::ranges::find(pages(), name, &EmbeddedPage::name);
-  if (page == pages().end()) return "";
+  TRIPTYCH_ASSERT(page != pages().end());
   std::string html(page->html);
   const bool computes = html.find("id=\"wasm\"") != html.npos;
   put(html, kPolicy,
@@ -64,17 +62,9 @@ std::string page_of_record(std::string_view name, const page::Json& recorded) {
 
 }  // namespace
 
-std::string array_page() {
-  auto html = find_page("array.html");
-  if (html.empty()) {
-    throw UnsupportedError(
-        "this program was built without WebAssembly, which the page runs: in its sources, run "
-        "experiments/setup.sh with the option web, set TRIPTYCH_ENABLE_WEB to ON and build again");
-  }
-  return html;
-}
+std::string array_page() { return find_page("array.html"); }
 
-std::string gpu_page() { return page_of_record("gpu.html", record_gpu()); }
+std::string gpu_page(const page::Json& record) { return page_of_record("gpu.html", record); }
 
 std::string collectives_page(const page::Json& report) {
   return page_of_record("collectives.html", report);

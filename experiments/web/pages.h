@@ -8,13 +8,12 @@
 
 namespace triptych::web {
 
-/// The page of the array: one HTML file that needs no network. Throws UnsupportedError, naming the
-/// packages that are missing, when this build could not compile what it runs.
+/// The page of the array: one HTML file that needs no network.
 std::string array_page();
 
-/// The page of the GPU with what record_gpu() recorded just now: one HTML file that needs no
-/// network.
-std::string gpu_page();
+/// The page of the GPU with a record of record_gpu() (experiments/web/gpu_record.h): one HTML file
+/// that needs no network.
+std::string gpu_page(const page::Json& record);
 
 /// The page of collectives: rings, trees and servers stepped through, with the schedules, gradients
 /// and prices of a report (experiments/studies/collectives_report.h).

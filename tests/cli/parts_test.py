@@ -21,7 +21,6 @@ LEFT_OUT = {
     ("bench", "strategies", "--ranks", "2"): "studies",
     ("bench", "bandwidth"): "studies",
     ("page", "gpu", "--out", "gpu.html"): "pages",
-    ("page", "array"): "pages",
     ("page", "collectives"): "pages",
 }
 

@@ -218,7 +218,4 @@ if __name__ == "__main__":
     if not browser.find():
         print("skipped: no Chromium here; apt-get install chromium")
         sys.exit(77)
-    if subprocess.run([support.PROGRAM, "page", "array", "--out", os.devnull, "--overwrite"], capture_output=True).returncode == 4:
-        print("skipped: this build has no WebAssembly; bash experiments/setup.sh --web installs its compiler")
-        sys.exit(77)
     support.main()

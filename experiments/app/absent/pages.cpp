@@ -6,7 +6,7 @@ namespace triptych::app {
 
 std::vector<Command> add_web_pages(Command& page, Context&) {
   std::vector<Command> pages;
-  for (const auto& each : {kArrayPage, kGpuPage, kCollectivesPage})
+  for (const auto& each : {kGpuPage, kCollectivesPage})
     pages.push_back(add_absent_command(page, each, "pages"));
   return pages;
 }

@@ -1,4 +1,4 @@
-// `triptych page`: a training run as one HTML file, and commands for other pages.
+// `triptych page`: a training run as one HTML file, `page array`, and commands for other pages.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -15,6 +15,7 @@
 #include "experiments/app/parts.h"
 #include "experiments/app/run_page.h"
 #include "experiments/training/run_folder.h"
+#include "experiments/web/pages.h"
 
 namespace triptych::app {
 namespace {
@@ -23,7 +24,7 @@ struct PageOptions {
   std::string run, evaluation, out;
 };
 
-/// A page of another command whose name was mistyped is no folder of a run.
+/// A mistyped name of a page command is not a run.
 void require_folder(const std::string& run, const std::vector<Command>& pages) {
   if (std::filesystem::exists(run)) return;
   std::vector<std::string> names;
@@ -45,6 +46,22 @@ std::filesystem::path write_page(const PageOptions& options) {
 
 }  // namespace
 
+Command add_web_page(Command& page, Context& context, const CommandText& text,
+                     std::string (*html)()) {
+  auto command = page.add_subcommand(text.name, text.help);
+  auto out = std::make_shared<std::string>(fmt::format("{}.html", text.name));
+  command.add_option("--out", *out, "HTML page").output_file().capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([out, html, name = text.name, &context] {
+    require_writable(*out);
+    write_own_file(*out, html());
+    if (context.json)
+      return print_document(fmt::format("page {}", name), Json::array({{{"file", *out}}}));
+    print_text("page: {}\n", *out);
+  });
+  return command;
+}
+
 void add_page_command(Command& app, Context& context) {
   auto options = std::make_shared<PageOptions>();
   auto command = app.add_subcommand(
@@ -55,7 +72,8 @@ void add_page_command(Command& app, Context& context) {
   command.add_option("--out", options->out, "HTML page")
       .output_file()
       .default_text("report.html of the run's folder");
-  const auto pages = add_web_pages(command, context);
+  auto pages = add_web_pages(command, context);
+  pages.push_back(add_web_page(command, context, kArrayPage, web::array_page));
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, pages, &context] {
     if (std::ranges::any_of(pages, &Command::parsed)) return;

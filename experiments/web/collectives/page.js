@@ -151,7 +151,7 @@
     world = way.worlds.find(({ ranks }) => ranks === Number($("ranks").value));
     frames = Run.frames(world, report.gradients, report.elements);
     $("scrub").max = $("steps").textContent = frames.length - 1;
-    $("legend").innerHTML = `The first number of each chunk${kPower ? `, times 10<sup>${kPower}</sup>` : ""}; below it whose gradients it is the sum of`;
+    $("legend").innerHTML = `The first number of each chunk${kPower ? `, times 10<sup>${kPower}</sup>` : ""}. Below it: the ranks in its sum`;
     go(0);
     drawAgreement();
     drawPrices();
@@ -172,8 +172,8 @@
     keys[event.key]();
   });
 
-  $("subtitle").textContent = `Ranks that train together need the sum of their gradients. These are ${report.elements} of a ${report.model}'s ` +
-    `(${report.parameter}), from one step in which each rank had a picture of its own; the messages are the program's own schedules.`;
+  $("subtitle").textContent = `Ranks that train together need the sum of their gradients. These are ${report.elements} gradients of a ${report.model} ` +
+    `(${report.parameter}), from one step with a different picture on each rank. The messages follow the program's own schedules.`;
   $("way").replaceChildren(...report.ways.map(({ name }) => new Option(kNames[name], name, false, name === "ring")));
   $("ranks").replaceChildren(...report.ways[0].worlds.map(({ ranks }) => new Option(ranks, ranks, false, ranks === 4)));
   $("size").value = Math.round(Math.log2(report.bytes / kUnit));

@@ -1,5 +1,5 @@
-// Names that the standard library for WebAssembly leaves out, and that experiments/training and
-// systolic/isa ask for. Included before their sources.
+// Names that the standard library for WebAssembly lacks and that experiments/training and
+// systolic/isa use. Included before their sources.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace std {
 
-/// With one thread nobody else holds it.
+/// With one thread the mutex is always free.
 template <class Mutex>
 struct scoped_lock {
   explicit scoped_lock(Mutex&) {}

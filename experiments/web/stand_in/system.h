@@ -1,5 +1,5 @@
-// Names that the standard library for WebAssembly leaves out, of a system that has no files and
-// tells nothing of its caches. Included before the sources that ask.
+// Names that the standard library for WebAssembly lacks, for a system without files that
+// reports no caches. Included before the sources that use them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +12,13 @@ enum { _SC_LEVEL1_DCACHE_SIZE = -3, _SC_LEVEL2_CACHE_SIZE = -4, _SC_LEVEL3_CACHE
 _LIBCPP_BEGIN_NAMESPACE_FILESYSTEM
 
 inline bool is_directory(const path&, error_code&) { return false; }
+inline bool is_regular_file(const path&, error_code&) { return false; }
 
 _LIBCPP_END_NAMESPACE_FILESYSTEM
 
 _LIBCPP_BEGIN_NAMESPACE_STD
 
-/// A file that is not there.
+/// A missing file.
 template <>
 class basic_ifstream<char> : public istream {
  public:
