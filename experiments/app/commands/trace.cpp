@@ -134,15 +134,24 @@ page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile)
   return steps;
 }
 
-page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
-                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine,
-                      const std::vector<measure::DataflowCounts>& dataflows) {
+/// A systolic array's part of a run.
+struct ArrayRun {
+  const mmu::Watched* array;  ///< null: the run had none
+  const std::vector<measure::ArrayNode>& nodes;
+  const measure::ArrayNode* chosen;  ///< null: all
+  std::vector<measure::DataflowCounts> dataflows;
+
+  bool shows(const measure::ArrayNode& node) const { return chosen == nullptr || chosen == &node; }
+};
+
+page::Json array_json(const ArrayRun& run) {
   page::Json list = page::Json::array();
-  for (const auto& node : nodes) {
-    if (chosen != nullptr && chosen != &node) continue;
+  for (const auto& node : run.nodes) {
+    if (!run.shows(node)) continue;
     list.push_back(to_json(node));
-    list.back()["dataflows"] = measure::dataflows_json(dataflows, node.name);
+    list.back()["dataflows"] = measure::dataflows_json(run.dataflows, node.name);
   }
+  const auto& machine = run.array->machine();
   return {{"machine", machine.name},
           {"rows", machine.rows},
           {"columns", machine.columns},
@@ -150,10 +159,10 @@ page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
           {"nodes", std::move(list)}};
 }
 
-void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen) {
+void print_nodes(const ArrayRun& run) {
   page::TextTable table({"node", "begin", "cycles", "instructions", "issue %"});
-  for (const auto& node : nodes) {
-    if (chosen != nullptr && chosen != &node) continue;
+  for (const auto& node : run.nodes) {
+    if (!run.shows(node)) continue;
     const auto& counters = node.report.counters;
     table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
                fmt::format("{}", node.program.size()),
@@ -161,6 +170,7 @@ void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::Ar
                                          static_cast<double>(counters.cycles))});
   }
   table.print();
+  measure::print_dataflows(run.dataflows);
 }
 
 void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
@@ -179,9 +189,7 @@ bool rests_on_target_clock(const TraceOptions& options) {
 }
 
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
-            const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
-            const measure::ArrayNode* chosen, const mmu::Watched* array,
-            const std::vector<measure::DataflowCounts>& dataflows, bool json) {
+            const std::vector<StepProfile>& profile, const ArrayRun& run, bool json) {
   if (json) {
     page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
@@ -191,13 +199,12 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
-    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine(), dataflows);
+    if (run.array != nullptr) result["array"] = array_json(run);
     print_document("trace", page::Json::array({std::move(result)}));
     return;
   }
-  if (array != nullptr) {
-    print_nodes(nodes, chosen);
-    measure::print_dataflows(dataflows);
+  if (run.array != nullptr) {
+    print_nodes(run);
   } else {
     print_steps(plan, profile);
   }
@@ -340,8 +347,9 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  report(options, traced.name, executor.plan(), profile, nodes, chosen, array,
-         measure::compare_dataflows(options.machine, traced.plan), context.json);
+  report(options, traced.name, executor.plan(), profile,
+         {array, nodes, chosen, measure::compare_dataflows(options.machine, traced.plan)},
+         context.json);
 }
 
 void trace_model(TraceOptions options, const Context& context) {
