@@ -39,7 +39,6 @@ class WeightTiles {
   /// The tile of the last swap.
   const TileTimes& active() const { return tiles_[active_]; }
 
-  std::uint64_t moved() const { return moved_; }
   /// First cycle after the loader's last row.
   Cycle idle() const { return moved_ > 0 ? tiles_[moved_ - 1].moved + machine_.rows : 0; }
 

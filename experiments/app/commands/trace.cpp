@@ -122,23 +122,30 @@ page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile)
   return steps;
 }
 
-std::vector<machines::EnergyPart> energy_of(const measure::ArrayNode& node,
-                                            const mmu::MachineConfig& machine,
-                                            const machines::EnergyTable& table) {
-  return machines::array_energy(machines::array_counts(node.report.counters), machine, table);
-}
+/// A systolic array's part of a run.
+struct ArrayRun {
+  const mmu::Watched* array;  ///< null: the run had none
+  const std::vector<measure::ArrayNode>& nodes;
+  const measure::ArrayNode* chosen;  ///< null: all
+  const machines::EnergyTable& energy;
+  std::vector<measure::DataflowCounts> dataflows;
 
-page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
-                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine,
-                      const machines::EnergyTable& table,
-                      const std::vector<measure::DataflowCounts>& dataflows) {
-  page::Json list = page::Json::array();
-  for (const auto& node : nodes) {
-    if (chosen != nullptr && chosen != &node) continue;
-    list.push_back(to_json(node));
-    list.back()["energy"] = measure::energy_json(energy_of(node, machine, table), table, "total");
-    list.back()["dataflows"] = measure::dataflows_json(dataflows, node.name);
+  bool shows(const measure::ArrayNode& node) const { return chosen == nullptr || chosen == &node; }
+  std::vector<machines::EnergyPart> energy_of(const measure::ArrayNode& node) const {
+    return machines::array_energy(machines::array_counts(node.report.counters), array->machine(),
+                                  energy);
   }
+};
+
+page::Json array_json(const ArrayRun& run) {
+  page::Json list = page::Json::array();
+  for (const auto& node : run.nodes) {
+    if (!run.shows(node)) continue;
+    list.push_back(to_json(node));
+    list.back()["energy"] = measure::energy_json(run.energy_of(node), run.energy, "total");
+    list.back()["dataflows"] = measure::dataflows_json(run.dataflows, node.name);
+  }
+  const auto& machine = run.array->machine();
   return {{"machine", machine.name},
           {"rows", machine.rows},
           {"columns", machine.columns},
@@ -146,20 +153,20 @@ page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
           {"nodes", std::move(list)}};
 }
 
-void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
-                 const mmu::MachineConfig& machine, const machines::EnergyTable& energy) {
+void print_nodes(const ArrayRun& run) {
   page::TextTable table(
       {"node", "begin", "cycles", "instructions", "issue %", "energy (modelled)"});
-  for (const auto& node : nodes) {
-    if (chosen != nullptr && chosen != &node) continue;
+  for (const auto& node : run.nodes) {
+    if (!run.shows(node)) continue;
     const auto& counters = node.report.counters;
     table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
                fmt::format("{}", node.program.size()),
                fmt::format("{:.1f}", 100 * static_cast<double>(counters.issue_cycles) /
                                          static_cast<double>(counters.cycles)),
-               page::format_joule(machines::total_joule(energy_of(node, machine, energy)))});
+               page::format_joule(machines::total_joule(run.energy_of(node)))});
   }
   table.print();
+  measure::print_dataflows(run.dataflows);
 }
 
 void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
@@ -177,18 +184,8 @@ bool rests_on_target_clock(const TraceOptions& options) {
   return !machines::clock_note(options.machine).empty();
 }
 
-/// The programs of a systolic array in the run.
-struct ArrayRun {
-  const mmu::Watched* array = nullptr;  ///< nullptr: the run has none
-  const std::vector<measure::ArrayNode>& nodes;
-  const measure::ArrayNode* chosen = nullptr;
-  const machines::EnergyTable& energy;
-  const std::vector<measure::DataflowCounts>& dataflows;
-};
-
 void report(const TraceOptions& options, const std::string& name, const Plan& plan,
             const std::vector<StepProfile>& profile, const ArrayRun& run, bool json) {
-  const auto& [array, nodes, chosen, energy, dataflows] = run;
   if (json) {
     page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
@@ -198,15 +195,12 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
                          {"target_clock", rests_on_target_clock(options)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
-    if (array != nullptr) {
-      result["array"] = array_json(nodes, chosen, array->machine(), energy, dataflows);
-    }
+    if (run.array != nullptr) result["array"] = array_json(run);
     print_document("trace", page::Json::array({std::move(result)}));
     return;
   }
-  if (array != nullptr) {
-    print_nodes(nodes, chosen, array->machine(), energy);
-    measure::print_dataflows(dataflows);
+  if (run.array != nullptr) {
+    print_nodes(run);
   } else {
     print_steps(plan, profile);
   }
@@ -343,8 +337,8 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  const auto dataflows = measure::compare_dataflows(options.machine, traced.plan);
-  report(options, traced.name, executor.plan(), profile, {array, nodes, chosen, energy, dataflows},
+  report(options, traced.name, executor.plan(), profile,
+         {array, nodes, chosen, energy, measure::compare_dataflows(options.machine, traced.plan)},
          context.json);
 }
 
