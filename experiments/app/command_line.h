@@ -164,8 +164,8 @@ class Command {
   /// Throws InvalidArgument when one of these was given: they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;
   /// Adds to all commands below the options of the program itself: --quiet, --verbose and --color
-  /// (core/base/speech.h), and --max-memory (core/base/memory_budget.h). Those that have them keep
-  /// them.
+  /// (core/base/speech.h), --max-memory (core/base/memory_budget.h) and --plugin
+  /// (backends/all_backends.h). Those that have them keep them.
   void add_program_options();
   /// Exactly one of its subcommands must be named.
   void require_subcommand();
