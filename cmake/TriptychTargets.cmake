@@ -121,6 +121,8 @@ function(triptych_add_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/triptych>)
   target_compile_features(${target} PUBLIC cxx_std_20)
+  # A library that is headers alone is not needed to link.
+  list(TRANSFORM ARG_PRIVATE_DEPENDS REPLACE "^(nlohmann_json::nlohmann_json|Eigen3::Eigen)$" "$<BUILD_INTERFACE:\\1>")
   target_link_libraries(${target}
     PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
@@ -134,7 +136,6 @@ function(triptych_add_library name)
   if(NOT ARG_ALONE)
     triptych_batch(${target})
   endif()
-  set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
 endfunction()
 
 # triptych_add_list(<header> TARGETS <target>... INCLUDE <header> NAMESPACE <namespace> FUNCTION <pattern>
@@ -173,6 +174,24 @@ inline @definition@ {
   foreach(target IN LISTS ARG_TARGETS)
     target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR})
   endforeach()
+endfunction()
+
+# triptych_host_plugins(<program>) lets plugins use the functions of the libraries below (core/runtime/plugin.h). The
+# program, which links them through others, gets them as a whole.
+function(triptych_host_plugins program)
+  set(libraries base tensor ops graph autodiff runtime host)
+  list(TRANSFORM libraries PREPEND triptych_)
+  list(JOIN libraries "," names)
+  set_target_properties(${program} PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${names}")
+  set(list ${PROJECT_SOURCE_DIR}/cmake/plugin_symbols.txt)
+  get_target_property(type ${program} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    target_link_options(${program} PRIVATE "LINKER:--dynamic-list=${list}")
+  else()
+    set(list ${PROJECT_SOURCE_DIR}/cmake/python_symbols.txt)
+    target_link_options(${program} PRIVATE "LINKER:--version-script=${list}")
+  endif()
+  set_property(TARGET ${program} APPEND PROPERTY LINK_DEPENDS ${list})
 endfunction()
 
 # Headers that nearly all tests include, likewise: a quarter of a test's compilation.

@@ -39,7 +39,7 @@ std::optional<std::int64_t> simd_lanes() {
 CpuDevice::CpuDevice(const DeviceOptions& options)
     : HostDevice("cpu", options), info_(describe_cpu(threads())) {}
 
-KernelTable CpuDevice::kernels() const { return kernel_table(); }
+KernelTable CpuDevice::own_kernels() const { return kernel_table(); }
 
 double CpuDevice::measure_peak(Contract contract) const {
   const bool on_tiles = contract == Contract::Bf16 && tile_unit_missing().empty();

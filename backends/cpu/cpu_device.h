@@ -15,7 +15,7 @@ class CpuDevice : public HostDevice {
   explicit CpuDevice(const DeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override;
+  KernelTable own_kernels() const override;
   bool reads_host_memory() const override { return true; }
   double measure_peak(Contract contract) const override;
   std::vector<LevelBandwidth> level_bandwidths() const override;

@@ -61,13 +61,17 @@ KernelTable kernel_table(mmu::PeKind pe) {
   return pe == mmu::PeKind::Bf16 ? bf16 : int8;
 }
 
+const Backend& backend() {
+  static const SystolicBackend instance;
+  return instance;
+}
+
 }  // namespace triptych::systolic
 
 namespace triptych {
 
 void add_systolic_backends(std::vector<const Backend*>& list) {
-  static const systolic::SystolicBackend backend;
-  list.push_back(&backend);
+  list.push_back(&systolic::backend());
 }
 
 }  // namespace triptych

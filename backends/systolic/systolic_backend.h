@@ -8,6 +8,9 @@
 
 namespace triptych::systolic {
 
+/// The backend of the simulated arrays, always available.
+const Backend& backend();
+
 /// Every kernel of this backend on a machine of this kind. Those for the other kind are there to
 /// say which machine to ask for.
 KernelTable kernel_table(mmu::PeKind pe);

@@ -89,7 +89,7 @@ void SystolicDevice::count_dram(std::int64_t bytes) {
   counted_dram_ = needed;
 }
 
-KernelTable SystolicDevice::kernels() const { return kernel_table(config_.pe); }
+KernelTable SystolicDevice::own_kernels() const { return kernel_table(config_.pe); }
 
 std::unique_ptr<DeviceBuffer> SystolicDevice::allocate(std::size_t bytes) {
   try {

@@ -86,6 +86,14 @@ std::string not_found(const std::string& file, const std::vector<std::string>& f
   return text;
 }
 
+/// Python loads a module for itself alone. This opens its symbols to libraries that are loaded
+/// later. Those of a program are open already.
+void publish_own_symbols() {
+  Dl_info own = {};
+  if (dladdr(reinterpret_cast<void*>(&publish_own_symbols), &own) != 0 && own.dli_fname != nullptr)
+    dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
 }  // namespace
 
 std::vector<std::string> library_folders(const LibraryPlaces& places) {
@@ -126,6 +134,11 @@ SharedLibrary::SharedLibrary(const std::string& file, const LibraryPlaces& place
     return;
   }
   problem_ = not_found(file, folders);
+}
+
+SharedLibrary::SharedLibrary(const std::filesystem::path& file) {
+  publish_own_symbols();
+  load(file.string());
 }
 
 bool SharedLibrary::load(const std::string& file) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class SharedLibrary {
   /// `file` is its soname, "libnccl.so.2". The dynamic linker's places come first, so that
   /// LD_LIBRARY_PATH decides. Where it is missing or does not load, problem() says so.
   SharedLibrary(const std::string& file, const LibraryPlaces& places);
+  /// The file of this absolute path, which may use the functions of this program or module.
+  explicit SharedLibrary(const std::filesystem::path& file);
 
   /// Why nothing of it can be called, with the places where it was looked for. Empty: all can.
   const std::string& problem() const { return problem_; }

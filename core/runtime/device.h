@@ -61,7 +61,16 @@ class Device {
   virtual ~Device() = default;
 
   virtual const DeviceInfo& info() const = 0;
-  virtual KernelTable kernels() const = 0;
+  /// The kernels in the order in which placement asks them: added ones, then its own.
+  KernelTable kernels() const { return kernels_.empty() ? own_kernels() : KernelTable(kernels_); }
+  /// Places the kernels of a plugin before its own. To be called once, before the first plan.
+  void add_kernels(KernelTable added) {
+    kernels_.assign(added.begin(), added.end());
+    const auto own = own_kernels();
+    kernels_.insert(kernels_.end(), own.begin(), own.end());
+  }
+  /// The kernels of its backend, best first.
+  virtual KernelTable own_kernels() const = 0;
 
   /// Zeroed memory aligned to kAlignment. Throws DeviceError when there is not enough.
   virtual std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) = 0;
@@ -106,6 +115,9 @@ class Device {
     static const KernelCounterTable none;
     return none;
   }
+
+ private:
+  std::vector<KernelEntry> kernels_;  ///< with the added ones. Empty: none were added
 };
 
 /// Says whether this backend can be used here.

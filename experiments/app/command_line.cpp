@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/all_backends.h"
 #include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
@@ -54,6 +55,7 @@ std::vector<std::string> complete_arguments(const CLI::App& app,
 }
 
 constexpr const char* kOverwrite = "--overwrite";
+constexpr const char* kPlugin = "--plugin";
 
 /// --overwrite of a command that writes to `output`, perhaps to others already.
 void add_overwrite(RuledApp& app, const CLI::Option& output) {
@@ -84,6 +86,18 @@ void limit_memory(CLI::App* app, const std::string& mebibytes) {
   std::from_chars(mebibytes.data(), mebibytes.data() + mebibytes.size(), count);
   memory_budget().set_limit(count << 20);
   ::mallopt(M_MMAP_THRESHOLD, kMappedFrom);
+}
+
+/// Loads plugins while the arguments are read, so that later ones may name their backends. Does
+/// nothing when the command line is only read.
+void load_plugins(CLI::App* app, const std::vector<std::string>& files) {
+  while (app->get_parent() != nullptr) app = app->get_parent();
+  if (ruled(app).only_reads) return;
+  try {
+    for (const auto& file : files) load_plugin(file);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(kPlugin, error.what());
+  }
 }
 
 Validator not_empty() {
@@ -262,7 +276,11 @@ void Command::add_program_options() {
       "limit on the memory of the process in MiB, or with a unit: 2GiB (default: all memory)")
       .check(allowed_for("--max-memory"))
       .in(training::run_option("--max-memory").unit);
-  ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory"});
+  auto* plugin = app_->add_option_function<std::vector<std::string>>(
+      kPlugin, [app = app_](const auto& files) { load_plugins(app, files); },
+      "shared library with further backends or kernels, whose code then runs in this program");
+  Option(app_, plugin->trigger_on_parse()).repeated().check(not_empty());
+  ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory", kPlugin});
 }
 
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }

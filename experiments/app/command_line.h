@@ -164,8 +164,8 @@ class Command {
   /// Throws InvalidArgument if one of these was given, since they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;
   /// Adds to all commands below the options of the program itself: --quiet, --verbose and --color
-  /// (core/base/console.h), and --max-memory (core/base/memory_budget.h). Those that have them keep
-  /// them.
+  /// (core/base/console.h), --max-memory (core/base/memory_budget.h) and --plugin
+  /// (backends/all_backends.h). Those that have them keep them.
   void add_program_options();
   /// Exactly one of its subcommands is required.
   void require_subcommand();

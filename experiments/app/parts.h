@@ -18,7 +18,7 @@ struct CommandText {
 };
 
 inline constexpr CommandText kCheckCommand = {
-    "check", "Find races, accesses out of bounds and other faults in GPU kernels"};
+    "check", "Check the results of kernels, and the memory accesses of GPU kernels"};
 inline constexpr CommandText kKernelCommand = {
     "kernel", "Compile and run your own CUDA kernels on the emulated GPU"};
 inline constexpr CommandText kLabCommand = {"lab", "Start, predict and grade the labs"};

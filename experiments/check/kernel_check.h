@@ -1,5 +1,5 @@
-// GPU kernels run by the emulator with every access checked, on the test suite's cases of their
-// operators.
+// Kernels of a backend on the test suite's cases of their operators. The emulator also checks every
+// access of a GPU kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,8 +40,7 @@ struct Checked {
 };
 
 /// Runs every kernel asked for on every case of its operator. Throws InvalidArgument for unknown
-/// names and for a backend that cannot observe its kernels, UnsupportedError when no case suits a
-/// requested kernel.
+/// names, UnsupportedError when no case suits a requested kernel.
 std::vector<Checked> check_kernels(const CheckRequest& request);
 
 }  // namespace triptych::check

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
 
@@ -207,6 +208,11 @@ PYBIND11_MODULE(_triptych, module) {
       "set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
       "Limits the memory of tensors, plans, models and pictures of this process. A request beyond "
       "it raises BadInput. NumPy's arrays do not count.");
+  module.def(
+      "load_plugin", &triptych::load_plugin, pybind11::arg("path"),
+      pybind11::call_guard<pybind11::gil_scoped_release>(),
+      "Loads a plugin: a shared library with further backends or kernels, whose code then runs in "
+      "this process. Load only files that you trust.");
   module.def("run_options", &python::run_options,
              "The options of a run and the fields of its configuration, a row each.");
   module.def("suggestion", &triptych::suggestion, pybind11::arg("word"), pybind11::arg("names"),

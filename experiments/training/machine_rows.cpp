@@ -225,6 +225,7 @@ std::vector<RunOption> program_rows() {
       {.name = "--quiet", .group = Program, .resume = Free},
       {.name = "--verbose", .group = Program, .resume = Free},
       {.name = "--color", .group = Program, .resume = Free},
+      {.name = "--plugin", .group = Program, .value = "FILE", .resume = Free},
       {.name = "--max-memory", .group = Program, .value = "MIB",
        .limits = WholeLimits{1, kMaxMemoryMib},
        .unit = Unit::Mebibytes, .resume = Free},

@@ -3,6 +3,9 @@
 Another product file that does needs an entry in option_literals.txt. The list only shrinks: an entry without a
 literal fails the test. Fields of one English word are left out, since reports have the same words.
 
+Likewise a field of a report has one place that spells it: repeated_fields.txt lists the fields of several words that
+C++ of experiments spells in several places, and how many.
+
     option_literals.py SOURCE_DIR [--write]
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -13,6 +16,7 @@ import unittest
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
 LIST = pathlib.Path(__file__).with_name("option_literals.txt")
+REPEATED = pathlib.Path(__file__).with_name("repeated_fields.txt")
 # Programs that start `triptych` or others as a user does, on a command line.
 CALLERS = ("experiments/labs/", "experiments/studies/")
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi"}
@@ -51,15 +55,30 @@ def found():
     return result
 
 
+def repeated():
+    """Fields by the number of places that spell them. A source and its header are one place."""
+    places = {}
+    for path in sorted((SOURCE / "experiments").rglob("*")):
+        if path.suffix in {".h", ".cpp"}:
+            for line in path.read_text().splitlines():
+                for field in re.findall(r'"([a-z][a-z0-9]*(?:_[a-z0-9]+)+)"', line.split("//")[0]):
+                    places.setdefault(field, set()).add(path.with_suffix(""))
+    return {field: len(found) for field, found in places.items() if len(found) > 1}
+
+
+def listed_repeated():
+    lines = [line.split() for line in REPEATED.read_text().splitlines() if line and not line.startswith("#")]
+    return {field: int(count) for field, count in lines}
+
+
 def listed():
     lines = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
     return {name: set(words.split()) for name, words in (line.split(":", 1) for line in lines)}
 
 
-def write(entries):
-    head = [line for line in LIST.read_text().splitlines() if line.startswith("#")]
-    body = [f"{name}: {' '.join(sorted(words))}" for name, words in sorted(entries.items())]
-    LIST.write_text("\n".join([*head, "", *body, ""]))
+def write(file, body):
+    head = [line for line in file.read_text().splitlines() if line.startswith("#")]
+    file.write_text("\n".join([*head, "", *body, ""]))
 
 
 class OptionLiterals(unittest.TestCase):
@@ -80,9 +99,19 @@ class OptionLiterals(unittest.TestCase):
                 gone = entries.get(name, set()) - now.get(name, set())
                 self.assertEqual(gone, set(), f"remove these from {LIST.name}")
 
+    def test_no_further_place_spells_a_field_of_a_report(self):
+        entries, now = listed_repeated(), repeated()
+        self.assertGreater(len(now), 10)
+        for field in sorted(set(entries) | set(now)):
+            with self.subTest(field):
+                self.assertLessEqual(now.get(field, 0), entries.get(field, 0),
+                                     "use the description of the record that has the field")
+                self.assertGreaterEqual(now.get(field, 0), entries.get(field, 0), f"lower it in {REPEATED.name}: --write")
+
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        write(found())
+        write(LIST, [f"{name}: {' '.join(sorted(words))}" for name, words in sorted(found().items())])
+        write(REPEATED, [f"{field} {count}" for field, count in sorted(repeated().items())])
     else:
         unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -216,10 +216,14 @@ class Check(GpuTest):
         self.assertIn("Softmax", result.stdout)
         self.assertNotIn("lesson", self.succeed("check", "--op", "MatMul").stdout)
 
+    def test_the_results_of_another_backend_are_checked(self):
+        text = self.succeed("check", "--backend", "cpu", "--op", "Softmax").stdout
+        self.assertRegex(text, r"Softmax \w+: \d+ cases.*: nothing wrong")
+
     def test_unknown_names_are_answered_with_known_ones(self):
         self.expect_error(2, "check", "--kernel", "nave", says='did you mean "naive"?')
         self.expect_error(2, "check", "--op", "Softmx", says='did you mean "Softmax"?')
-        self.expect_error(2, "check", "--backend", "cpu", says="cuda-emulated")
+        self.expect_error(2, "check", "--backend", "cqu", says='did you mean "cpu"?')
         self.expect_error(4, "check", "--kernel", "lesson-missing-lane", "--contract", "bf16",
                           says=["no case of the suite", "under f32"])
 

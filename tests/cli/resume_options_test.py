@@ -39,7 +39,7 @@ OTHER_BITS = ["--backend", "--fallback", "--machine", "--ranks", "--transport", 
 SAME_BITS = ["--data", "--images", "--masks", "--list", "--input", "--target", "--cache", "--epochs", "--steps",
              "--mask-pictures", "--patience", "--overwrite", "--resume", "--previous", "--checkpoint-every",
              "--memory-limit", "--simulate", "--threads", "--no-graph", "--interconnect", "--link-latency",
-             "--link-bandwidth", "--overlap", "--comm-timeout", "--json", "--quiet", "--verbose", "--color", "--max-memory"]
+             "--link-bandwidth", "--overlap", "--comm-timeout", "--json", "--quiet", "--verbose", "--color", "--max-memory", "--plugin"]
 POLICIES = {**dict.fromkeys(STORED, "stored"), **dict.fromkeys(REFUSED, "refused"),
             **dict.fromkeys(OTHER_BITS, "other bits"), **dict.fromkeys(SAME_BITS, "same bits")}
 

@@ -166,7 +166,7 @@ GpuDevice::~GpuDevice() {
 
 void GpuDevice::make_current() const { check(cudaSetDevice(index_), "choosing the device"); }
 
-KernelTable GpuDevice::kernels() const { return kernels_; }
+KernelTable GpuDevice::own_kernels() const { return kernels_; }
 
 std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
   make_current();

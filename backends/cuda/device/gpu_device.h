@@ -43,7 +43,7 @@ class GpuDevice : public Device {
   ~GpuDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override;
+  KernelTable own_kernels() const override;
   std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) override;
   void upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) override;
   void download(std::byte* host_target, const std::byte* device_source, std::size_t bytes) override;

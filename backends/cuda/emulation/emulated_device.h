@@ -15,7 +15,7 @@ class EmulatedDevice : public HostDevice {
   explicit EmulatedDevice(const DeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override { return kernels_; }
+  KernelTable own_kernels() const override { return kernels_; }
   /// Empty in plain mode.
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
   /// Choices that a GPU leaves open, for the launches from now on: the bits do not depend on them.

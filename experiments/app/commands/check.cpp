@@ -1,4 +1,4 @@
-// `triptych check`: faults that the emulator finds in GPU kernels, as text and as JSON.
+// `triptych check`: faults of kernels, as text and as JSON.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -75,7 +75,7 @@ void add_check_command(Command& app, Context& context) {
   command.add_option("--kernel", options->kernels,
                      "kernels to check, such as naive,tiled (default: all)");
   command.add_option("--op", options->op, "check only kernels of this operator, such as MatMul");
-  command.add_option("--backend", options->backend, "backend that checks its kernels")
+  command.add_option("--backend", options->backend, "backend whose kernels are checked")
       .capture_default_str();
   add_contract_option(command, options->contract,
                       "numeric contract: f32, bf16, bf16-exact or int8");

@@ -18,6 +18,7 @@ from ._triptych import (
     devices,
     drop_plans,
     kept_plans,
+    load_plugin,
     set_max_memory,
 )
 from .compare import Comparison, compare
@@ -56,6 +57,7 @@ __all__ = [
     "function",
     "kept_plans",
     "load",
+    "load_plugin",
     "machine_names",
     "nn",
     "ops",

@@ -35,7 +35,7 @@ using testing::ThrowsMessage;
 class NoDevice : public Device {
  public:
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override { return {}; }
+  KernelTable own_kernels() const override { return {}; }
   std::unique_ptr<DeviceBuffer> allocate(std::size_t) override { return nullptr; }
   void upload(std::byte*, const std::byte*, std::size_t) override {}
   void download(std::byte*, const std::byte*, std::size_t) override {}

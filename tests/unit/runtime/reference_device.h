@@ -22,7 +22,7 @@ class ReferenceDevice : public Device {
         kernels_(std::move(kernels)) {}
 
   const DeviceInfo& info() const override { return info_; }
-  KernelTable kernels() const override { return kernels_; }
+  KernelTable own_kernels() const override { return kernels_; }
 
   std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) override {
     return std::make_unique<Buffer>(*this, bytes);
