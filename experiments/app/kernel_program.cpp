@@ -2,74 +2,20 @@
 #include "experiments/app/kernel_command.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
-#include <iostream>
 
-#include "backends/cuda/program/program.h"
 #include "core/base/console.h"
-#include "core/io/temporary_folder.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
-#include "experiments/kernels/program_source.h"
+#include "experiments/kernels/program_run.h"
 
 namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
 namespace program = cuda::program;
-
-/// Takes what the program writes to its standard output, where a document goes there.
-class TakenOutput {
- public:
-  explicit TakenOutput(bool takes) {
-    if (!takes) return;
-    std::fflush(stdout);
-    taken_ = memfd_create("program-output", MFD_CLOEXEC);
-    own_ = dup(STDOUT_FILENO);
-    if (taken_ < 0 || own_ < 0) throw Error("cannot take the program's output");
-    dup2(taken_, STDOUT_FILENO);
-  }
-  TakenOutput(const TakenOutput&) = delete;
-  TakenOutput& operator=(const TakenOutput&) = delete;
-  ~TakenOutput() { give_back(); }
-
-  /// Text until now. Empty where nothing is taken.
-  std::string text() {
-    if (taken_ < 0) return {};
-    give_back();
-    std::string all;
-    lseek(taken_, 0, SEEK_SET);
-    std::array<char, 4096> part{};
-    for (auto got = read(taken_, part.data(), part.size()); got > 0;
-         got = read(taken_, part.data(), part.size())) {
-      all.append(part.data(), static_cast<std::size_t>(got));
-    }
-    return all;
-  }
-
- private:
-  void give_back() {
-    std::cout.flush();
-    std::fflush(stdout);
-    if (own_ < 0) return;
-    dup2(own_, STDOUT_FILENO);
-    close(own_);
-    own_ = -1;
-  }
-
-  int taken_ = -1, own_ = -1;
-};
-
-const program::Gpu& gpu_of(const std::string& key) {
-  const auto found = std::ranges::find(program::gpus(), key, &program::Gpu::key);
-  return found == program::gpus().end() ? program::gpus().front() : *found;
-}
 
 page::Json dim_json(const cuda::emulation::Dim3& d) { return {d.x, d.y, d.z}; }
 
@@ -109,15 +55,15 @@ page::Json launches_json(const program::ProgramReport& report) {
   return list;
 }
 
-page::Json report_json(const KernelCommand& options, const program::ProgramReport& report,
-                       const std::string& output) {
+page::Json report_json(const KernelCommand& options, const kernels::ProgramRun& run) {
+  const auto& report = run.report;
   return {{"file", options.file},
           {"arguments", options.run.arguments},
-          {"gpu", gpu_of(options.gpu).name},
+          {"gpu", run.gpu->name},
           {"contraction", !options.no_contraction},
           {"status", report.status},
           {"stopped", report.reason},
-          {"output", output},
+          {"output", run.output},
           {"findings", findings_json(report)},
           {"warnings", report.warnings},
           {"kernels", to_json(report.kernels, true)},
@@ -148,10 +94,11 @@ void print_findings(const program::ProgramReport& report) {
   print_place(place.file, place.line);
 }
 
-void print_report(const KernelCommand& options, const program::ProgramReport& report) {
+void print_report(const KernelCommand& options, const kernels::ProgramRun& run) {
+  const auto& report = run.report;
   const auto name = fs::path(options.file).filename().string();
   print_text("\n{}: {} launches of {} kernels on an emulated {}\n", name, report.launches.size(),
-             report.kernels.size(), gpu_of(options.gpu).name);
+             report.kernels.size(), run.gpu->name);
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
     print_counters(runs);
@@ -197,32 +144,27 @@ bool is_program(const KernelCommand& options) {
 }
 
 void run_program(const KernelCommand& options, Context& context) {
-  const auto& gpu = gpu_of(options.gpu);
-  const TemporaryFolder folder("program");
-  kernels::ProgramSource source;
-  source.files = {options.file};
-  source.contract = !options.no_contraction;
-  source.files.insert(source.files.end(), options.sources.begin(), options.sources.end());
-  source.options = compiler_options(options);
-  source.architecture = 100 * (gpu.capability[0] - '0') + 10 * (gpu.capability[2] - '0');
-  const auto warnings = kernels::compile_program(source, folder.path());
-  if (!warnings.empty()) say_always(warnings);
-  std::vector<std::string> words = {options.file};
-  words.insert(words.end(), options.run.arguments.begin(), options.run.arguments.end());
-  TakenOutput output(context.json);
-  const auto report =
-      program::run(folder.path(), std::move(words),
-                   {.gpu = &gpu,
-                    .threads = options.run.threads,
-                    .most_steps = static_cast<std::uint64_t>(options.run.most_steps),
-                    .barriers_skip_ended = options.run.skip_ended});
-  const auto text = output.text();
+  kernels::ProgramRequest request;
+  request.source.files = {options.file};
+  request.source.files.insert(request.source.files.end(), options.sources.begin(),
+                              options.sources.end());
+  request.source.contract = !options.no_contraction;
+  request.source.options = compiler_options(options);
+  request.words = options.run.arguments;
+  request.gpu = options.gpu;
+  request.options.threads = options.run.threads;
+  request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
+  request.options.barriers_skip_ended = options.run.skip_ended;
+  request.takes_output = context.json;
+  const auto run = kernels::run_program(request);
+  if (!run.compiler_warnings.empty()) say_always(run.compiler_warnings);
+  const auto& report = run.report;
   const bool wrong = report.fault || !report.findings.empty() || report.status != 0;
   context.exit_code = wrong ? kCheckFailed : kDone;
   if (context.json) {
-    return print_document("kernel run", page::Json::array({report_json(options, report, text)}));
+    return print_document("kernel run", page::Json::array({report_json(options, run)}));
   }
-  print_report(options, report);
+  print_report(options, run);
 }
 
 }  // namespace triptych::app

@@ -32,7 +32,7 @@ class BuildFolder {
   const std::filesystem::path& path() const { return path_; }
   void write(const std::filesystem::path& name, std::string_view content) const;
   std::string object(const std::string& step) const { return (path_ / (step + ".o")).string(); }
-  /// What the compiler said in a step, without the lines that the log itself adds.
+  /// The compiler's words in a step, without the lines that the log itself adds.
   std::string words_of(const std::string& step) const;
 
   /// Runs a compiler, which writes `output`, or the step's object file. Throws InvalidArgument with

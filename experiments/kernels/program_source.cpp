@@ -62,6 +62,15 @@ constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
     {"cuda/barrier", "libcu++ (cuda/barrier)"},
     {"cuda/atomic", "libcu++ (cuda/atomic)"}};
 
+/// Headers that are not in the prelude.
+constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
+    {"cooperative_groups.h", "cooperative_groups.h"},
+    {"cooperative_groups/reduce.h", "cooperative_groups.h"},
+    {"cooperative_groups/scan.h", "cooperative_groups.h"},
+    {"cuda_fp16.h", "narrow_floats.h"},
+    {"cuda_fp16.hpp", "narrow_floats.h"},
+    {"cuda_bf16.h", "narrow_floats.h"}};
+
 /// Options of clang's CUDA front end for this processor: no files of a CUDA installation, and the
 /// launch sequence that hands a kernel's arguments on one by one.
 constexpr std::string_view kFrontEnd =
@@ -146,6 +155,10 @@ class ProgramBuild {
           fs::path("cuda") / header,
           fmt::format("#error \"{}: not emulated; the emulator runs kernels, and no libraries\"\n",
                       what));
+    }
+    for (const auto& [header, file] : kOwnHeaders) {
+      folder_.write(fs::path("cuda") / header,
+                    fmt::format("#include \"backends/cuda/program/{}\"\n", file));
     }
     folder_.write("empty.fatbin", "");
   }

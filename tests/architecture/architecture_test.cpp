@@ -67,21 +67,22 @@ std::vector<Arrow> rooms_of_experiments() {
   const std::string confine = root + "confine/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Benchmarks against other libraries use the CPU's kernels directly.
-  std::vector<Arrow> result = {
-      {root + "studies/rivals/", {"core/", "backends/cpu/"}},
-      {data, {"core/", data}},
-      {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
-      // A page replays recorded actions of the emulated GPU.
-      {web,
-       {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
-        root + "training/", page, web}},
-      {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-      // Lessons read the output of this very program, run as a child. Schedules are proved and
-      // priced.
-      {labs, {"core/", "parallel/collectives/", confine, page, labs}},
-      {confine, {"core/", "parallel/launch/", confine}},
-      // Students' kernels are for one backend, and compiled as RTL is.
-      {kernels, {"core/", "backends/cuda/plain/", "systolic/sim/toolchain.h", kernels}}};
+  std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
+                               {data, {"core/", data}},
+                               {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
+                               // A page replays recorded actions of the emulated GPU.
+                               {web,
+                                {"core/", "systolic/", "backends/cuda/emulation/",
+                                 "backends/cuda/lessons/", root + "training/", page, web}},
+                               {check, {"core/", "parallel/", "backends/all_backends.h", check}},
+                               // Lessons read the output of this very program, run as a child.
+                               // Schedules are proved and priced.
+                               {labs, {"core/", "parallel/collectives/", confine, page, labs}},
+                               {confine, {"core/", "parallel/launch/", confine}},
+                               // Students' kernels are for one backend, and compiled as RTL is.
+                               {kernels,
+                                {"core/", "backends/cuda/plain/", "backends/cuda/program/",
+                                 "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
@@ -339,10 +340,16 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
       "__global__",   "__shared__", "__constant__", "__managed__", "__align__",
       "__noinline__", "threadIdx",  "blockIdx",     "blockDim",    "gridDim",
       "memcpy",       "memmove",    "memset",       "TRIPTYCH_",   "__CUDA_ARCH__"};
+  // Words of whole programs: those of CUDA and of its compiler.
+  const std::vector<std::string> of_programs = {"__", "CUD", "cudaStream", "TRIPTYCH_"};
   for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("tests/cli/programs/")) continue;  // programs as users write them
     const bool language = file == "backends/cuda/emulation/language.h";
+    const bool of_a_program = file == "backends/cuda/program/prelude.h" ||
+                              file.starts_with("backends/cuda/program/runtime_api.h");
     const auto& allowed = file == "backends/cuda/plain/words.h" ? of_plain_cuda
                           : language                            ? of_cuda
+                          : of_a_program                        ? of_programs
                                                                 : of_the_project;
     for (const auto& line : read_lines(kRoot / file)) {
       std::smatch match;

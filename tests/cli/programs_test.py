@@ -102,6 +102,25 @@ class Programs(ProgramTest):
         self.assertEqual(result["output"], "first 100\n100 162\n")
         self.assertEqual(sorted(kernels), ["start", "start(int*, int, int)"])
 
+    def test_groups_of_threads_work_together(self):
+        result, kernels = self.program("warp_groups.cu")
+        self.assertEqual(result["output"], "120 376 632 888 2016 47 16 1 1 16 1 0 1 1 1f0 1f f 77441100 18 \n")
+        self.assertEqual(kernels["groups"]["global"]["store"]["lanes"], 9)
+        # Six turns: each thread stores, and half of the rest load.
+        self.assertEqual(kernels["groups"]["shared"]["store"]["lanes"], 6 * 64)
+        self.assertEqual(kernels["groups"]["shared"]["load"]["lanes"], 63)
+
+    def test_narrow_floats_are_rounded_as_a_gpu_rounds(self):
+        result, kernels = self.program("narrow_floats.cu")
+        self.assertEqual(result["output"], "480\n3c00/3f80 3c00/3f80 3c02/3f80 7bff/4780 7c00/4780 0002/33d7 "
+                                           "0001/3380 ae66/bdcd 7c00/7f80 03ff/3880 \n")
+        load = kernels["dot"]["global"]["load"]  # a half2 is one access
+        self.assertEqual((load["requests"], load["useful_bytes"]), (8, 8 * 32 * 4))
+
+    def test_a_library_of_cuda_is_named(self):
+        (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")
+        self.expect_error(2, "kernel", "run", "blas.cu", says=["blas.cu:1", "cuBLAS: not emulated"])
+
     def test_a_report_follows_the_programs_output(self):
         text = self.succeed("kernel", "run", str(PROGRAMS / "vector_add.cu"), "64").stdout
         self.assertTrue(text.startswith("64 sums are right\n"), text)

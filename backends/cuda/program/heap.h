@@ -51,11 +51,11 @@ class Heap {
   bool is_near(std::uintptr_t address) const;
   std::size_t used_bytes() const { return used_bytes_; }
 
-  /// What a kernel may use.
+  /// Arrays that a kernel may use.
   std::vector<plain::DeviceArray> arrays() const;
   /// Opens everything for a kernel.
   void begin_kernel();
-  /// Closes what the host may not use until it has waited.
+  /// Closes memory that the host may not use until it has waited.
   void end_kernel(const std::string& kernel);
   /// The host has waited for the GPU.
   void synchronise();

@@ -86,6 +86,7 @@ using triptych::cuda::emulation::__shfl_xor_sync, triptych::cuda::emulation::__s
 using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize;
 
 #include "backends/cuda/plain/device_functions.h"
+#include "backends/cuda/program/warp_functions.h"
 #pragma clang attribute pop
 #pragma clang force_cuda_host_device end
 

@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <utility>
 
 #include "core/base/error.h"
@@ -82,6 +84,8 @@ ProgramReport run(const std::filesystem::path& folder, std::vector<std::string> 
   if (failed != 0) throw Error("cannot start a thread for the program");
   pthread_detach(thread);
   session.wait_for_end();
+  std::cout.flush();
+  std::fflush(nullptr);
   if (start.error) std::rethrow_exception(start.error);
   return std::move(session.report);
 }

@@ -405,11 +405,13 @@ Command add_run(Command& kernel, Context& context) {
   command.add_option(
       "arguments", request.arguments,
       "argument of each parameter: a.npy, a new array f32:64x64 or f32:64x64=0, null, "
-      "or a number; of a whole program: the words of main");
+      "or a number. For a whole program: arguments of main");
   command
-      .add_option("--source", options->sources, "further source of a whole program, such as b.cu")
+      .add_option("--source", options->sources,
+                  "another source file of a whole program, such as b.cu")
+      .value("FILE")
       .repeated();
-  command.add_option("--gpu", options->gpu, "GPU whose properties a whole program reads")
+  command.add_option("--gpu", options->gpu, "GPU that a whole program finds")
       .check(one_of(gpu_names()))
       .capture_default_str();
   command.add_option("--kernel", request.kernel,

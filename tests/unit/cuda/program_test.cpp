@@ -20,6 +20,7 @@
 #include "core/base/error.h"
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
+#include "experiments/kernels/program_run.h"
 #include "experiments/kernels/program_source.h"
 
 namespace triptych::cuda::program {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/kernels/program_run.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/io/temporary_folder.h"
+
+namespace triptych::kernels {
+namespace {
+
+/// Takes the standard output of this process for a while.
+class TakenOutput {
+ public:
+  explicit TakenOutput(bool takes) {
+    if (!takes) return;
+    std::fflush(stdout);
+    taken_ = memfd_create("program-output", MFD_CLOEXEC);
+    own_ = dup(STDOUT_FILENO);
+    if (taken_ < 0 || own_ < 0) throw Error("cannot take the program's output");
+    dup2(taken_, STDOUT_FILENO);
+  }
+  TakenOutput(const TakenOutput&) = delete;
+  TakenOutput& operator=(const TakenOutput&) = delete;
+  ~TakenOutput() {
+    give_back();
+    if (taken_ >= 0) close(taken_);
+  }
+
+  /// Text until now. Empty where nothing is taken.
+  std::string text() {
+    if (taken_ < 0) return {};
+    give_back();
+    std::string all;
+    lseek(taken_, 0, SEEK_SET);
+    std::array<char, 4096> part{};
+    for (auto got = ::read(taken_, part.data(), part.size()); got > 0;
+         got = ::read(taken_, part.data(), part.size())) {
+      all.append(part.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  void give_back() {
+    if (own_ < 0) return;
+    std::fflush(stdout);
+    dup2(own_, STDOUT_FILENO);
+    close(own_);
+    own_ = -1;
+  }
+
+  int taken_ = -1, own_ = -1;
+};
+
+const cuda::program::Gpu& gpu_of(const std::string& key) {
+  const auto all = cuda::program::gpus();
+  const auto found = std::ranges::find(all, key, &cuda::program::Gpu::key);
+  if (found == all.end()) throw InvalidArgument("there is no GPU \"" + key + "\"");
+  return *found;
+}
+
+}  // namespace
+
+ProgramRun run_program(const ProgramRequest& request) {
+  const TemporaryFolder folder("program");
+  ProgramRun run;
+  run.gpu = &gpu_of(request.gpu);
+  auto source = request.source;
+  const auto& capability = run.gpu->capability;
+  source.architecture = 100 * (capability[0] - '0') + 10 * (capability[2] - '0');
+  run.compiler_warnings = compile_program(source, folder.path());
+  std::vector<std::string> words = {source.files.front().string()};
+  words.insert(words.end(), request.words.begin(), request.words.end());
+  auto options = request.options;
+  options.gpu = run.gpu;
+  TakenOutput output(request.takes_output);
+  run.report = cuda::program::run(folder.path(), std::move(words), options);
+  run.output = output.text();
+  return run;
+}
+
+}  // namespace triptych::kernels
