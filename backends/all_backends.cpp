@@ -129,6 +129,7 @@ const Backend& find_backend(std::string_view name) {
   const auto all = all_backends();
   if (const auto* found = backend_in(all, name)) return *found;
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const auto* one : all) names.emplace_back(one->name());
   throw InvalidArgument(fmt::format(
       "unknown backend \"{}\"; this build has: {}{}; another one needs its plugin: use the "

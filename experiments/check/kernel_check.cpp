@@ -107,7 +107,7 @@ void check_names(const std::vector<KernelEntry>& entries, const CheckRequest& re
   const auto refuse = [&](const char* what, const std::string& word,
                           std::vector<std::string> known) {
     std::ranges::sort(known);  // several entries share a name
-    known.erase(std::ranges::unique(known).begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
     const auto meant = nearest_name(word, known);
     throw InvalidArgument(fmt::format(
         "{} has no {} \"{}\"{}", request.backend, what, word,
