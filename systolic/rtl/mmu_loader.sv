@@ -111,7 +111,7 @@ module mmu_loader #(
       full_weights_are_all_there : assert (
           (!full_q || occupied_q) &&
           ((rows_left_q == '0) || (LoadedAfter == 1) || !full_q));
-      streams_find_their_tile : assert (!(stream_q && !(tile_i && streams)));
+      streams_find_their_tile : assert (!(stream_q && !(tile_i && streams && !occupied_q)));
       weights_wait_for_their_swap : cover (full_q && tile_i && !swap_i);
       tile_waits_for_the_shadow : cover (tile_i && !occupied_q && (wait_q != '0));
       tile_is_short : cover (take_o && (tile_rows_i < 16'(Rows)));

@@ -107,8 +107,6 @@ mmu_seed(sums_of_both_kinds_meet mmu_compute.sv "(drain_busy && !stationary)" "1
 mmu_seed(values_of_the_whole_tile mmu_compute.sv "stationary ? tile_rows_i : count"
          "stationary ? 16'(Rows) : count")
 mmu_seed(drains_take_no_time mmu_compute.sv "stationary ? TimeBits'(Rows) : '0" "'0")
-mmu_seed(streamed_tile_is_captured mmu_loader.sv "{capture_q[2*Rows-3:0], loads}"
-         "{capture_q[2*Rows-3:0], take_o}")
 mmu_seed(stream_waits_for_an_idle_loader mmu_loader.sv "(rows_left_q <= 16'd1)"
          "rows_left_q == 16'd0")
 # PEs of several cycles

@@ -31,6 +31,9 @@ CASES = [
                "operand_grants_were_asked_for"]},
     {"module": "mmu_loader", "parameters": {"Rows": 3, "Columns": 2, "Tiles": 2},
      "ports": ["swap_finds_weights"]},
+    {"module": "mmu_loader",
+     "parameters": {"Rows": 3, "Columns": 2, "Tiles": 2, "OutputStationary": 1},
+     "ports": ["swap_finds_weights", "streams_find_their_tile"]},
     {"module": "mmu_dispatch"},
 ]
 
@@ -47,8 +50,8 @@ FAULTS = [
      "mmu_reader"),
     ("operands are asked for beyond the memory", "mmu_operand.sv",
      "(asks_left_q != '0) && (taken_q != 7'(Depth));", "asks_left_q != '0;", "mmu_operand"),
-    ("weights are full a row early", "mmu_loader.sv", "(rows_left_q == 16'd1)) full_q",
-     "(rows_left_q == 16'd2)) full_q", "mmu_loader"),
+    ("weights are full a row early", "mmu_loader.sv", "(rows_left_q == 16'd1))) full_q",
+     "(rows_left_q == 16'd2))) full_q", "mmu_loader"),
     ("a full queue is filled", "mmu_dispatch.sv", "((unit & full_i) == '0) &&", "", "mmu_dispatch"),
 ]
 
