@@ -166,6 +166,14 @@ class Compare(ProgramTest):
         cpu = [level["reads_per_mac"]["value"] for level in results["machines"][0]["reuse"]]
         self.assertEqual(cpu, sorted(cpu, reverse=True))
 
+    def test_the_energy_table_is_chosen(self):
+        results = self.compare("--backends", "systolic", "--energy", "7nm")
+        energy = results["machines"][0]["energy"]
+        self.assertEqual(energy["table"], "7nm")
+        price = {part["part"]: part["joule_per_event"] for part in energy["parts"]}
+        self.assertAlmostEqual(price["multiply"] * 1e12, 0.21)
+        self.assertLessEqual({"clock", "sum registers", "leakage of gates"}, set(price))
+
     def test_ceilings_come_from_a_device_file_where_one_is_given(self):
         results = self.compare("--backends", "cpu,systolic")
         cpu, array = results["machines"]

@@ -69,6 +69,15 @@ class ListAndShow(MachineTest):
         (self.folder / "again.json").write_text(shown.stdout)
         self.assertEqual(self.succeed("machine", "show", "again.json").stdout, shown.stdout)
 
+    def test_the_area_is_that_of_the_units(self):
+        area = {unit["unit"]: unit for unit in self.document("machine", "show", "ragged.json")["results"][0]["area"]}
+        rows, columns = RAGGED["rows"], RAGGED["columns"]
+        self.assertEqual([area[unit]["number"] for unit in ("PE", "address lane", "output column", "control")],
+                         [rows * columns, rows, columns, 1])
+        shown = json.loads(self.succeed("machine", "show", "ragged.json").stdout)
+        self.assertEqual(area["accumulators"]["ram_bits"], shown["accumulator_rows"] * columns * 32)
+        self.assertIn("flip-flops and", self.succeed("machine", "show", "ragged.json").stderr)
+
     def test_a_preset_is_shown_with_its_figures(self):
         shown = json.loads(self.succeed("machine", "show", "tpu-v2-core").stdout)
         self.assertEqual(shown["dram"]["preset"], "hbm300")

@@ -15,6 +15,7 @@
 #include "experiments/app/output.h"
 #include "experiments/confine/layers.h"
 #include "experiments/labs/kept_runtime.h"
+#include "experiments/machines/array_area.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "systolic/driver/machines.h"
@@ -57,12 +58,33 @@ std::string bandwidth(const MachineConfig& machine) {
   return fmt::format("{}B/s", page::format_count(bytes * machine.clock_mhz * 1e6));
 }
 
+/// The units from synthesis.
+page::Json area_json(const MachineConfig& machine) {
+  page::Json units = page::Json::array();
+  for (const auto& [unit, number, each] : machines::unit_areas(machine)) {
+    units.push_back({{"unit", unit},
+                     {"number", number},
+                     {"gates", each.gates},
+                     {"flip_flops", each.flip_flops},
+                     {"ram_bits", each.ram_bits}});
+  }
+  return units;
+}
+
+std::string area_line(const MachineConfig& machine) {
+  const auto area = machines::total_area(machine);
+  return fmt::format("area     {} gates, {} flip-flops and {} of RAM (modelled)\n",
+                     page::format_count(area.gates), page::format_count(area.flip_flops),
+                     page::format_bytes(area.ram_bits / 8));
+}
+
 page::Json machine_json(const MachineConfig& machine) {
   return {{"name", machine.name},
           {"source", machine.source},
           {"machine", page::Json::parse(mmu::to_json(machine))},
           {"peak",
            {{"value", peak(machine)}, {"unit", "op/s"}, {"kind", to_string(TimeKind::Modelled)}}},
+          {"area", area_json(machine)},
           {"rtl", to_string(rtl_state(machine))},
           {"modules", machine.rtl.empty() ? Json() : Json(own_module_names(machine))}};
 }
@@ -131,6 +153,7 @@ std::string explanation(const MachineConfig& machine) {
       bandwidth(machine), dram.latency, dram.latency * ns_per_cycle, dram.burst_bytes, dram.banks,
       dram.row_bytes, dram.row_miss);
   text += fmt::format("host     {} vector lanes (its times are modelled)\n", machine.vector_lanes);
+  text += area_line(machine);
   if (!machine.rtl.empty())
     text += fmt::format("modules  {} of {}, in the place of ours\n", own_module_names(machine),
                         machine.rtl);
