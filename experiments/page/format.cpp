@@ -107,9 +107,13 @@ std::string escape_prose(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const auto end = std::min(text.find_first_of(" \n"), text.size());
-    const auto word = escape(text.substr(0, end));
-    const bool option = word.size() > 1 && word.front() == '-';
-    result += option ? fmt::format("<span class=\"option\">{}</span>", word) : word;
+    const auto word = text.substr(0, end);
+    const auto letter = word.find_first_not_of('-');
+    const bool option = letter != 0 && letter != word.npos &&
+                        std::isalpha(static_cast<unsigned char>(word[letter])) != 0;
+    result += option ? fmt::format("<span class=\"option\"><span>{}</span>{}</span>",
+                                   word.substr(0, letter + 1), escape(word.substr(letter + 1)))
+                     : escape(word);
     if (end < text.size()) result += text[end];
     text.remove_prefix(std::min(end + 1, text.size()));
   }

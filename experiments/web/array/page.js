@@ -7,8 +7,8 @@
   // Cycles per second of the slider's places.
   const kSpeeds = [1, 2, 4, 8, 16, 32, 60];
   const kCauses = { drain: "nothing to compute: fill, drain, stores", activations: "waits for activations",
-    output: "waits for the store unit", dram: "no weights have arrived", weights: "weights on their way in",
-    accumulator: "waits for its own sums", "in-flight": "too many matmuls under way" };
+    output: "waits for the store unit", dram: "waits for weights from memory", weights: "weights move into the PEs",
+    accumulator: "waits for its own sums", "in-flight": "too many matmuls in flight" };
   let machines = [], layers = [], answer = null, request = null, cycle = 0, timer = 0, agreed = null;
   const chosen = { row: 0, column: 0 };
 
@@ -51,7 +51,7 @@
       return { op: "matmul", m, k, n, x, w };
     }
     const x = matrix($("own-x").value, "X"), w = matrix($("own-w").value, "W");
-    if (x.columns !== w.rows) throw new Error(`X has ${x.columns} columns and W ${w.rows} rows; they must be equally many`);
+    if (x.columns !== w.rows) throw new Error(`X has ${x.columns} columns and W ${w.rows} rows; the numbers must be equal`);
     return { op: "matmul", m: x.rows, k: x.columns, n: w.columns, x: x.values, w: w.values };
   }
   function convolution() {
@@ -115,7 +115,7 @@
     }
     $("lost").replaceChildren(bar, list);
     const pieces = answer.program.filter(({ text }) => text.startsWith("matmul")).length;
-    const cut = pieces > 1 ? ` It is cut into ${pieces} matmuls that fit the array and its buffers, their sides filled up with zeros.` : "";
+    const cut = pieces > 1 ? ` It is split into ${pieces} matmuls that fit the array and its buffers, padded with zeros.` : "";
     $("use").textContent = `${count(all)} cycles on ${rows} × ${columns} PEs; ${(100 * macs / places).toFixed(1)} % of them multiply.${
       answer.recorded <= all ? ` The first ${count(answer.recorded)} cycles are shown above.` : ""}${cut}`;
   }
@@ -214,7 +214,7 @@
       const first = running.find((one) => one.unit === unit);
       return first ? `${unit}: ${first.text.split(" ")[0]}` : "";
     }).filter(Boolean);
-    $("now").textContent = `${stall ? `No slot leaves: ${kCauses[stall[0]]}.` : "A slot leaves the address generator."} ${units.join(" · ")}`;
+    $("now").textContent = `${stall ? `Stall: ${kCauses[stall[0]]}.` : "The address generator issues a slot."} ${units.join(" · ")}`;
   }
   function go(t) {
     cycle = Math.max(0, Math.min(t, answer.recorded - 1));

@@ -27,6 +27,13 @@ TEST(Format, takes_the_prefix_that_reads_well) {
   EXPECT_EQ(format_quantity(NAN, "s"), "–");
 }
 
+TEST(Format, options_of_commands_do_not_break_after_their_dashes) {
+  EXPECT_EQ(escape_prose("run --out A & -DX=<1>"),
+            "run <span class=\"option\"><span>--o</span>ut</span> A &amp; "
+            "<span class=\"option\"><span>-D</span>X=&lt;1&gt;</span>");
+  EXPECT_EQ(escape_prose("a - b -- -1 -\u00e9\nc "), "a - b -- -1 -\u00e9\nc ");
+}
+
 TEST(Format, escapes_for_text_and_attributes) {
   EXPECT_EQ(escape("<a b=\"c\" d='e'>&\x01"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;\uFFFD");
 }
