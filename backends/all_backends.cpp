@@ -131,10 +131,10 @@ const Backend& find_backend(std::string_view name) {
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const auto* one : all) names.emplace_back(one->name());
-  throw InvalidArgument(fmt::format(
-      "unknown backend \"{}\"; this build has: {}{}; another one needs its plugin: use the "
-      "option plugin",
-      name, list_of_names(all), suggestion(name, names)));
+  const auto meant = suggestion(name, names);
+  throw InvalidArgument(
+      fmt::format("unknown backend \"{}\"; this build has: {}{}", name, list_of_names(all),
+                  meant.empty() ? "; a plugin's backend needs the option plugin" : meant));
 }
 
 std::unique_ptr<Device> open_device(std::string_view backend, const DeviceOptions& options) {

@@ -135,7 +135,7 @@ class Hostile(unittest.TestCase):
         self.folder, self.results = self.root / "submission", self.root / "results.json"
 
     def start(self, lab, solved=True):
-        subprocess.run([PROGRAM, "lab", "start", str(lab), "--out", self.folder], check=True, capture_output=True)
+        subprocess.run([PROGRAM, "lab", "start", str(lab), "--seed", "0", "--out", self.folder], check=True, capture_output=True)
         if solved:
             shutil.copytree(next((HERE / "solutions").glob(f"{lab}-*")), self.folder, dirs_exist_ok=True)
 

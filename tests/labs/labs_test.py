@@ -105,7 +105,8 @@ class Lab(unittest.TestCase):
                 self.assertIn("not answered yet", item["said"])
         self.predict(self.predictions())
         self.refused("predict", NUMBER, self.folder, says=["they no longer count"])
-        self.check(False)  # nothing is left to lose
+        if not FEW or NUMBER == 3:  # one rule for all labs, and the check of lab 3 compiles nothing
+            self.check(False)  # nothing is left to lose
 
     def test_the_solution_has_all_points(self):
         self.solve()

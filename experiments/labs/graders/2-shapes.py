@@ -7,6 +7,7 @@ WEIGHTS = "it is stall_weights_cycles of step 2"
 SQUARE = [("mmu8", 8), ("mmu16", 16), ("mmu32", 32)]
 CELLS, BUDGET = 256, 18_100
 YOURS = ("schema", "name", "rows", "columns")  # keys of machine.json that may differ from mmu16
+DEFAULTS = {"dataflows": "weight-stationary"}  # keys that a machine file may leave out
 
 
 def conv(shape, window, machine="mmu16", direction="forward"):
@@ -95,7 +96,7 @@ def batch_problem(sheet, bench):
 def sides_problem(machine, standard):
     """The first reason for which `machine` is not the standard one with other sides."""
     for key, value in standard.items():
-        if key not in YOURS and (key not in machine or machine[key] != value):
+        if key not in YOURS and machine.get(key, DEFAULTS.get(key)) != value:
             return f'"{key}" of machine.json is not that of mmu16; rows and columns are yours to change'
     rows, columns = machine.get("rows"), machine.get("columns")
     if not (is_whole(rows) and is_whole(columns) and rows >= 1 and columns >= 1 and rows * columns <= CELLS):
