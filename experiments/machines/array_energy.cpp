@@ -19,11 +19,14 @@ std::vector<EnergyPart> register_parts(const ArrayCounts& counts, const mmu::Mac
                                        const EnergyTable& table) {
   const double element_bits = kByteBits * machine.element_bytes();
   const double pe_slots = value_of(counts, "issue_cycles") * machine.rows * machine.columns;
-  const double weight_hops = (machine.rows + 1) / 2.0 + 2;
+  // Counters do not tell the dataflow. An output-stationary program sends weights past all rows.
+  const bool moves_weights = machine.has_output_stationary();
+  const double weight_hops = (moves_weights ? machine.rows : (machine.rows + 1) / 2.0) + 2;
   const auto& bit = table.of(EnergyAction::RegisterBit);
   return {{"activation registers", pe_slots * element_bits, bit},
           {"sum registers", pe_slots * kSumBits * machine.pe_latency, bit},
-          {"weight registers", value_of(counts, "weight_reads") * weight_hops * element_bits, bit}};
+          {moves_weights ? "weight registers (at most)" : "weight registers",
+           value_of(counts, "weight_reads") * weight_hops * element_bits, bit}};
 }
 
 std::vector<EnergyPart> memory_parts(const ArrayCounts& counts, const mmu::MachineConfig& machine,

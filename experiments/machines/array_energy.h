@@ -19,7 +19,8 @@ ArrayCounts array_counts(const mmu::Counters& counters);
 /// - a multiplication and an addition for each multiply-add, padded channels included,
 /// - the registers of the array: for each issue slot every PE passes an activation to the right and
 ///   a sum down, `pe_latency` registers of 32 bits. A weight passes (R + 1) / 2 registers on its
-///   way down on average, then the shadow and the active register of its PE,
+///   way down on average, then the shadow and the active register of its PE. Machines with the
+///   output-stationary dataflow get R + 2 registers, an upper bound,
 /// - the bits of weight FIFO, accumulators, unified buffer and DRAM,
 /// - the clock of all flip-flops in every cycle, and leakage, by the area of array_area.h.
 std::vector<EnergyPart> array_energy(const ArrayCounts& counts, const mmu::MachineConfig& machine,

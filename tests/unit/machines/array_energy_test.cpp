@@ -71,6 +71,15 @@ TEST(ArrayEnergy, prices_the_actions_of_one_tile) {
             100 / (machine.clock_mhz * 1e6) * total_area(machine).gates);
 }
 
+TEST(ArrayEnergy, bounds_the_weights_that_an_output_stationary_program_moves) {
+  auto machine = machine_of(4, 2);
+  machine.dataflows = mmu::Dataflows::Both;
+  mmu::Counters counters;
+  counters.weight_reads = 8;
+  const auto parts = array_energy(array_counts(counters), machine, find_energy_table("45nm"));
+  EXPECT_EQ(events_of(parts, "weight registers (at most)"), 8 * 6 * 16);
+}
+
 TEST(ArrayEnergy, follows_the_kind_of_pe_its_latency_and_the_memory) {
   const auto table = find_energy_table("7nm");
   auto machine = machine_of(4, 2);
