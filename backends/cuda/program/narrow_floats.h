@@ -71,6 +71,8 @@ inline float float_of_half(unsigned short bits) {
   inline bool operator!=(type a, type b) { return float(a) != float(b); }            \
   struct alignas(4) pair {                                                           \
     type x, y;                                                                       \
+    pair() = default;                                                                \
+    pair(type a, type b) : x(a), y(b) {}                                             \
   };                                                                                 \
   inline pair operator+(pair a, pair b) { return {a.x + b.x, a.y + b.y}; }           \
   inline pair operator-(pair a, pair b) { return {a.x - b.x, a.y - b.y}; }           \

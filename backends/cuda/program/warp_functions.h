@@ -159,6 +159,8 @@ TRIPTYCH_UNWATCHED inline float cospif(float v) {
   return static_cast<float>(std::cos(3.14159265358979323846 * v));
 }
 TRIPTYCH_UNWATCHED inline void __nanosleep(unsigned) {}
+TRIPTYCH_UNWATCHED inline unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
+TRIPTYCH_UNWATCHED inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 
 /// Accesses and branches that were counted, in place of cycles: it increases, and no more.
 TRIPTYCH_UNWATCHED inline long long clock64() {
