@@ -30,11 +30,13 @@ double lanes_of(const StepAnatomy& anatomy) {
 /// The array's actions in the step, for one image.
 std::vector<EnergyPart> array_parts(const StepAnatomy& anatomy, double images,
                                     const mmu::MachineConfig& machine, const EnergyTable& table) {
-  machines::ArrayCounts counts;
-  for (const auto& [name, value] : anatomy.counters) {
-    if (name.starts_with(kArrayPrefix)) counts[name.substr(kArrayPrefix.size())] = value / images;
-  }
-  return machines::array_energy(counts, machine, table);
+  const auto counts = mmu::counters_from([&](const std::string& name) {
+    const auto found = anatomy.counters.find(std::string(kArrayPrefix) + name);
+    return found == anatomy.counters.end() ? 0 : static_cast<std::uint64_t>(found->second);
+  });
+  auto parts = machines::array_energy(counts, machine, table);
+  for (auto& part : parts) part.events /= images;
+  return parts;
 }
 
 /// The sampled multiply-adds and their accesses, for `macs` of them.

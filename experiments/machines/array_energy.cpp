@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/machines/array_energy.h"
 
+#include <numeric>
+
 #include "experiments/machines/array_area.h"
 
 namespace triptych::machines {
@@ -9,16 +11,14 @@ namespace {
 constexpr double kByteBits = 8;
 constexpr double kSumBits = 32;
 
-double value_of(const ArrayCounts& counts, const std::string& name) {
-  const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second;
-}
+double real(std::uint64_t count) { return static_cast<double>(count); }
 
 /// Bits of the registers that values pass in the array.
-std::vector<EnergyPart> register_parts(const ArrayCounts& counts, const mmu::MachineConfig& machine,
+std::vector<EnergyPart> register_parts(const mmu::Counters& counts,
+                                       const mmu::MachineConfig& machine,
                                        const EnergyTable& table) {
   const double element_bits = kByteBits * machine.element_bytes();
-  const double pe_slots = value_of(counts, "issue_cycles") * machine.rows * machine.columns;
+  const double pe_slots = real(counts.issue_cycles) * machine.rows * machine.columns;
   // Counters do not tell the dataflow. An output-stationary program sends weights past all rows.
   const bool moves_weights = machine.has_output_stationary();
   const double weight_hops = (moves_weights ? machine.rows : (machine.rows + 1) / 2.0) + 2;
@@ -26,56 +26,43 @@ std::vector<EnergyPart> register_parts(const ArrayCounts& counts, const mmu::Mac
   return {{"activation registers", pe_slots * element_bits, bit},
           {"sum registers", pe_slots * kSumBits * machine.pe_latency, bit},
           {moves_weights ? "weight registers (at most)" : "weight registers",
-           value_of(counts, "weight_reads") * weight_hops * element_bits, bit}};
+           real(counts.weight_reads) * weight_hops * element_bits, bit}};
 }
 
-std::vector<EnergyPart> memory_parts(const ArrayCounts& counts, const mmu::MachineConfig& machine,
+std::vector<EnergyPart> memory_parts(const mmu::Counters& counts, const mmu::MachineConfig& machine,
                                      const EnergyTable& table) {
   const double element_bits = kByteBits * machine.element_bytes();
   const double buffer_bytes =
       double{1} * machine.buffer_rows * machine.rows * machine.element_bytes();
   const double accumulator_bytes = 4.0 * machine.accumulator_rows * machine.columns;
-  double dram_bytes = 0;
-  for (int unit = 0; unit < mmu::kUnits; ++unit) {
-    const auto name = to_string(static_cast<mmu::Unit>(unit));
-    dram_bytes += value_of(counts, "dram_" + std::string(name) + "_bytes");
-  }
+  const auto& by_unit = counts.dram_bytes;
+  const auto dram_bytes = std::accumulate(by_unit.begin(), by_unit.end(), 0.0);
   const bool stacked = machine.dram.preset.starts_with("hbm");
-  return {
-      {"weight FIFO",
-       kByteBits * value_of(counts, "dram_weights_bytes") +
-           element_bits * value_of(counts, "weight_reads"),
-       table.of(EnergyAction::FifoBit)},
-      {"accumulators",
-       kSumBits * (value_of(counts, "accumulator_reads") + value_of(counts, "accumulator_writes")),
-       table.memory_bit(accumulator_bytes)},
-      {"unified buffer",
-       element_bits * (value_of(counts, "buffer_reads") + value_of(counts, "buffer_writes")),
-       table.memory_bit(buffer_bytes)},
-      {"DRAM", kByteBits * dram_bytes,
-       table.of(stacked ? EnergyAction::HbmBit : EnergyAction::DramBit)}};
+  return {{"weight FIFO",
+           kByteBits * real(by_unit[static_cast<std::size_t>(mmu::Unit::Weights)]) +
+               element_bits * real(counts.weight_reads),
+           table.of(EnergyAction::FifoBit)},
+          {"accumulators", kSumBits * (real(counts.accumulator_reads + counts.accumulator_writes)),
+           table.memory_bit(accumulator_bytes)},
+          {"unified buffer", element_bits * (real(counts.buffer_reads + counts.buffer_writes)),
+           table.memory_bit(buffer_bytes)},
+          {"DRAM", kByteBits * dram_bytes,
+           table.of(stacked ? EnergyAction::HbmBit : EnergyAction::DramBit)}};
 }
 
 }  // namespace
 
-ArrayCounts array_counts(const mmu::Counters& counters) {
-  ArrayCounts counts;
-  for (const auto& [name, value] : mmu::named_counts(counters))
-    counts[name] = static_cast<double>(value);
-  return counts;
-}
-
-std::vector<EnergyPart> array_energy(const ArrayCounts& counts, const mmu::MachineConfig& machine,
+std::vector<EnergyPart> array_energy(const mmu::Counters& counts, const mmu::MachineConfig& machine,
                                      const EnergyTable& table) {
   const bool bf16 = machine.pe == mmu::PeKind::Bf16;
-  const double macs = value_of(counts, "macs");
+  const double macs = real(counts.macs);
   std::vector<EnergyPart> parts = {
       {"multiply", macs, table.of(bf16 ? EnergyAction::Bf16Multiply : EnergyAction::Int8Multiply)},
       {"add", macs, table.of(bf16 ? EnergyAction::Float32Add : EnergyAction::Int32Add)}};
   for (auto& part : register_parts(counts, machine, table)) parts.push_back(std::move(part));
   for (auto& part : memory_parts(counts, machine, table)) parts.push_back(std::move(part));
   const auto area = total_area(machine);
-  const double cycles = value_of(counts, "cycles");
+  const double cycles = real(counts.cycles);
   const double seconds = cycles / (machine.clock_mhz * 1e6);
   parts.push_back({"clock", cycles * area.flip_flops, table.of(EnergyAction::FlipFlopClock)});
   parts.push_back({"leakage of gates", seconds * area.gates, table.of(EnergyAction::GateLeakage)});

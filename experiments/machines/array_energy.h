@@ -2,18 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "experiments/machines/energy.h"
 #include "systolic/isa/simulator.h"
 
 namespace triptych::machines {
-
-/// Values by the names of mmu::named_counts. Absent counts are 0.
-using ArrayCounts = std::map<std::string, double>;
-ArrayCounts array_counts(const mmu::Counters& counters);
 
 /// The parts of the energy of a run with these counts:
 /// - a multiplication and an addition for each multiply-add, padded channels included,
@@ -23,7 +17,7 @@ ArrayCounts array_counts(const mmu::Counters& counters);
 ///   output-stationary dataflow get R + 2 registers, an upper bound,
 /// - the bits of weight FIFO, accumulators, unified buffer and DRAM,
 /// - the clock of all flip-flops in every cycle, and leakage, by the area of array_area.h.
-std::vector<EnergyPart> array_energy(const ArrayCounts& counts, const mmu::MachineConfig& machine,
+std::vector<EnergyPart> array_energy(const mmu::Counters& counts, const mmu::MachineConfig& machine,
                                      const EnergyTable& table);
 
 }  // namespace triptych::machines

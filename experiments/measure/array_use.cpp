@@ -111,7 +111,9 @@ std::vector<ArrayUse> array_use(const Plan& plan, const training::ExecutionConfi
     const auto cycles = counters.find("mmu_cycles");
     if (cycles == counters.end() || cycles->second == 0) continue;
     auto& use = uses.emplace_back(use_of(plan.graph.node(step.node).name, counters));
-    const machines::ArrayCounts counts(use.counters.begin(), use.counters.end());
+    const auto counts = mmu::counters_from([&](const std::string& name) {
+      return static_cast<std::uint64_t>(use.counters.at(name));
+    });
     use.energy = machines::array_energy(counts, machines::array_of(config), table);
   }
   return uses;

@@ -63,12 +63,10 @@ page::Json dataflows_json(const std::vector<DataflowCounts>& counts, const std::
   page::Json list = page::Json::array();
   for (const auto& entry : counts) {
     if (entry.node != node) continue;
+    page::Json counters = page::Json::object();
+    for (const auto& [name, value] : mmu::named_counts(entry.counters)) counters[name] = value;
     list.push_back({{"dataflow", mmu::to_string(entry.dataflow)},
-                    {"cycles", entry.counters.cycles},
-                    {"buffer_reads", entry.counters.buffer_reads},
-                    {"accumulator_reads", entry.counters.accumulator_reads},
-                    {"accumulator_writes", entry.counters.accumulator_writes},
-                    {"weight_reads", entry.counters.weight_reads},
+                    {"counters", std::move(counters)},
                     {"dram_bytes", dram_bytes(entry.counters)}});
   }
   return list;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/isa/simulator.h"
 
+#include <utility>
+
 namespace triptych::mmu {
 namespace {
 
@@ -12,34 +14,49 @@ void add(std::array<std::uint64_t, n>& sum, const std::array<std::uint64_t, n>& 
 constexpr std::array<std::string_view, kStalls> kStallNames{
     "drain", "activations", "output", "dram", "weights", "accumulator", "in_flight"};
 
+/// Calls visit(name, value) for every counter, in the order of the manual.
+void visit_counts(auto& counters, const auto& visit) {
+  const auto visit_all = [&](std::string_view before, auto names, std::string_view after,
+                             auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::string name(before);
+      name += to_string(static_cast<decltype(names)>(i));
+      visit(name += after, values[i]);
+    }
+  };
+  visit("cycles", counters.cycles);
+  visit("issue_cycles", counters.issue_cycles);
+  visit("padding_cycles", counters.padding_cycles);
+  visit_all("stall_", Stall{}, "_cycles", counters.stall_cycles);
+  visit("macs", counters.macs);
+  visit("buffer_reads", counters.buffer_reads);
+  visit("buffer_writes", counters.buffer_writes);
+  visit("accumulator_reads", counters.accumulator_reads);
+  visit("accumulator_writes", counters.accumulator_writes);
+  visit("weight_reads", counters.weight_reads);
+  visit_all("dram_", Unit{}, "_bytes", counters.dram_bytes);
+  visit("dram_bursts", counters.dram_bursts);
+  visit("dram_row_misses", counters.dram_row_misses);
+  visit_all("", Unit{}, "_instructions", counters.instructions);
+}
+
 }  // namespace
 
 std::string_view to_string(Stall stall) { return kStallNames[static_cast<std::size_t>(stall)]; }
 
 std::vector<NamedCount> named_counts(const Counters& counters) {
-  std::vector<NamedCount> named = {{"cycles", counters.cycles},
-                                   {"issue_cycles", counters.issue_cycles},
-                                   {"padding_cycles", counters.padding_cycles}};
-  const auto add = [&](std::string_view before, auto names, std::string_view after,
-                       const auto& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::string name(before);
-      name += to_string(static_cast<decltype(names)>(i));
-      named.push_back({name += after, values[i]});
-    }
-  };
-  add("stall_", Stall{}, "_cycles", counters.stall_cycles);
-  named.insert(named.end(), {{"macs", counters.macs},
-                             {"buffer_reads", counters.buffer_reads},
-                             {"buffer_writes", counters.buffer_writes},
-                             {"accumulator_reads", counters.accumulator_reads},
-                             {"accumulator_writes", counters.accumulator_writes},
-                             {"weight_reads", counters.weight_reads}});
-  add("dram_", Unit{}, "_bytes", counters.dram_bytes);
-  named.insert(named.end(), {{"dram_bursts", counters.dram_bursts},
-                             {"dram_row_misses", counters.dram_row_misses}});
-  add("", Unit{}, "_instructions", counters.instructions);
+  std::vector<NamedCount> named;
+  visit_counts(counters, [&](std::string name, std::uint64_t value) {
+    named.push_back({std::move(name), value});
+  });
   return named;
+}
+
+Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of) {
+  Counters counters;
+  visit_counts(counters,
+               [&](const std::string& name, std::uint64_t& value) { value = value_of(name); });
+  return counters;
 }
 
 Counters& Counters::operator+=(const Counters& other) {

@@ -51,6 +51,8 @@ struct NamedCount {
 };
 /// Every counter, in the order of the manual.
 std::vector<NamedCount> named_counts(const Counters& counters);
+/// The counters with these values, by the names of named_counts.
+Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of);
 
 /// Start: the cycle in which the unit removes it from its queue. End: the first cycle in which a
 /// token that it gives is visible (for a matmul the store unit's).

@@ -179,14 +179,14 @@ class Reports(ProgramTest):
         [node] = self.traced("matmul", *shape, *BOTH)
         by_name = {entry["dataflow"]: entry for entry in node["dataflows"]}
         self.assertEqual(set(by_name), {"weight-stationary", "output-stationary"})
-        weights, outputs = by_name["weight-stationary"], by_name["output-stationary"]
+        weights, outputs = (by_name[name]["counters"] for name in ("weight-stationary", "output-stationary"))
         self.assertEqual(outputs["accumulator_writes"], 4 * 16)
         self.assertEqual(weights["accumulator_writes"], 4 * 16 * 64 // 4)
-        self.assertEqual(node["cycles"], by_name[node["dataflow"]]["cycles"])
+        self.assertEqual(node["cycles"], by_name[node["dataflow"]]["counters"]["cycles"])
         self.assertLessEqual(node["cycles"], 1.01 * min(weights["cycles"], outputs["cycles"]))
         for name, entry in by_name.items():
             [forced] = self.traced("matmul", *shape, *BOTH, "--tiling", f"dataflow={name}")
-            self.assertEqual((forced["dataflow"], forced["cycles"]), (name, entry["cycles"]))
+            self.assertEqual((forced["dataflow"], forced["cycles"]), (name, entry["counters"]["cycles"]))
             moved = sum(value for key, value in forced["counters"].items()
                         if key.startswith("dram_") and key.endswith("_bytes"))
             self.assertEqual(moved, entry["dram_bytes"])
@@ -203,7 +203,7 @@ class Reports(ProgramTest):
             sides = [word for pair in zip(("--m", "--k", "--n"), map(str, shape)) for word in pair]
             [node] = self.traced("matmul", *sides, "--machine", "ideal.json")
             self.assertEqual(node["dataflow"], better)
-            cycles = {entry["dataflow"]: entry["cycles"] for entry in node["dataflows"]}
+            cycles = {entry["dataflow"]: entry["counters"]["cycles"] for entry in node["dataflows"]}
             self.assertEqual(node["cycles"], min(cycles.values()))
             self.assertGreater(max(cycles.values()), 1.02 * min(cycles.values()))
 

@@ -132,8 +132,7 @@ struct ArrayRun {
 
   bool shows(const measure::ArrayNode& node) const { return chosen == nullptr || chosen == &node; }
   std::vector<machines::EnergyPart> energy_of(const measure::ArrayNode& node) const {
-    return machines::array_energy(machines::array_counts(node.report.counters), array->machine(),
-                                  energy);
+    return machines::array_energy(node.report.counters, array->machine(), energy);
   }
 };
 

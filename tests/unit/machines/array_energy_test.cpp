@@ -57,7 +57,7 @@ TEST(ArrayEnergy, prices_the_actions_of_one_tile) {
   counters.accumulator_writes = 20;
   counters.weight_reads = 8;
   counters.dram_bytes = {80, 16, 0, 80};
-  const auto parts = array_energy(array_counts(counters), machine, table);
+  const auto parts = array_energy(counters, machine, table);
   EXPECT_EQ(events_of(parts, "multiply"), 80);
   EXPECT_EQ(events_of(parts, "activation registers"), 10 * 8 * 16);
   EXPECT_EQ(events_of(parts, "sum registers"), 10 * 8 * 32);
@@ -76,7 +76,7 @@ TEST(ArrayEnergy, bounds_the_weights_that_an_output_stationary_program_moves) {
   machine.dataflows = mmu::Dataflows::Both;
   mmu::Counters counters;
   counters.weight_reads = 8;
-  const auto parts = array_energy(array_counts(counters), machine, find_energy_table("45nm"));
+  const auto parts = array_energy(counters, machine, find_energy_table("45nm"));
   EXPECT_EQ(events_of(parts, "weight registers (at most)"), 8 * 6 * 16);
 }
 
@@ -86,7 +86,10 @@ TEST(ArrayEnergy, follows_the_kind_of_pe_its_latency_and_the_memory) {
   machine.pe = mmu::PeKind::Int8;
   machine.pe_latency = 3;
   machine.dram = mmu::dram_preset("hbm", machine.clock_mhz);
-  const auto parts = array_energy({{"macs", 1}, {"issue_cycles", 1}}, machine, table);
+  mmu::Counters counters;
+  counters.macs = 1;
+  counters.issue_cycles = 1;
+  const auto parts = array_energy(counters, machine, table);
   EXPECT_EQ(parts[0].event.name, "int8 multiply");
   EXPECT_EQ(parts[1].event.name, "int32 add");
   EXPECT_EQ(events_of(parts, "activation registers"), 8 * 8);
