@@ -7,8 +7,8 @@ namespace triptych::app {
 namespace {
 
 struct OldSpelling {
-  std::string_view command;  ///< empty: every command
-  std::string_view old;      ///< empty: an argument, which follows the new spelling
+  std::string_view command;
+  std::string_view old;  ///< empty: an argument, which follows the new spelling
   std::string_view present;
 };
 
@@ -29,7 +29,7 @@ constexpr OldSpelling kOldSpellings[] = {
 std::string new_spelling(std::string_view command, std::string_view word) {
   const bool option = word.starts_with('-');
   for (const auto& [of, old, present] : kOldSpellings) {
-    if (!of.empty() && of != command) continue;
+    if (of != command) continue;
     if (option && old == word) return std::string(present);
     if (!option && old.empty()) return fmt::format("{} {}", present, word);
   }

@@ -85,7 +85,7 @@ class Rows(ProgramTest):
         for name, data in (("pictures", self.pictures), ("tokens", self.tokens)):
             with self.subTest(name=name):
                 exact = [*data, "--contract", "bf16-exact", "--order", "shard-tree", "--shards", "2"]
-                machines = self.results_of(f"{name}-all", *exact, "--epochs", "2", "--backend",
+                machines = self.results_of(f"{name}-all", *exact, "--epochs", "2", "--backends",
                                            "cpu,cuda-emulated,systolic")
                 ranks, = self.results_of(f"{name}-ranks", *exact, "--epochs", "2", "--ranks", "2")
                 self.results_of(f"{name}-half", *exact, "--epochs", "1")

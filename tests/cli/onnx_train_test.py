@@ -37,7 +37,7 @@ class ImportedNetworks(ProgramTest):
         self.expect_error(4, "export", "half", "--out", "x.onnx", "--opset", "13", says=["17", "--opset"])
 
     def test_machines_agree_to_the_bit(self):
-        results = self.results_of("three", "--steps", "2", "--contract", "bf16-exact", "--backend",
+        results = self.results_of("three", "--steps", "2", "--contract", "bf16-exact", "--backends",
                                   "cpu,cuda-emulated,systolic")
         self.assertEqual(len({result["weights_sha256"] for result in results}), 1)
         self.assertEqual(len(results), 3)

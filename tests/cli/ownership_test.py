@@ -207,7 +207,8 @@ class Killed(OwnershipTest):
         (mine / "file").write_text(CONTENT)
         environment = {**os.environ, "TMPDIR": str(tmp)}
         compiler = self.folder / "bin/g++"  # which never ends
-        self.put("bin/g++", "#!/bin/sh\nexec sleep 1000\n").chmod(0o755)
+        started = self.folder / "started"  # it has left the parent's descriptors, and so its locks
+        self.put("bin/g++", f"#!/bin/sh\n: >'{started}'\nexec sleep 1000\n").chmod(0o755)
         self.put("scale.cu", "__global__ void scale(float* x) { x[threadIdx.x] *= 2; }\n")
         slow = {**environment, "PATH": f"{compiler.parent}:{os.environ['PATH']}"}
         process = subprocess.Popen([PROGRAM, "kernel", "build", "scale.cu"], cwd=self.folder, env=slow,
@@ -215,7 +216,7 @@ class Killed(OwnershipTest):
         self.addCleanup(process.wait)
         self.addCleanup(end_group, process.pid)
         left = lambda: list(tmp.glob("triptych-kernel.*/.triptych-files/*.log"))
-        wait_for(left)
+        wait_for(started.exists)
         process.kill()
         process.wait()
         self.assertTrue(left())

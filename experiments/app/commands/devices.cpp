@@ -85,10 +85,15 @@ void print_backend(const Backend& backend) {
   const auto libraries = list_of_libraries(backend);
   if (!libraries.empty()) print(fmt::format("{}: libraries: {}", backend.name(), libraries));
   const auto devices = backend.devices();
-  for (const auto& info : devices) {
+  if (devices.size() == 1) {
+    const auto& info = devices.front();
     print(
         fmt::format("{}: {} (times: {})", info.name, info.description, to_string(info.time_kind)));
-    if (devices.size() == 1) print("  " + list_of_properties(info));
+    print("  " + list_of_properties(info));
+  } else if (!devices.empty()) {
+    print(fmt::format("{}: {} machines (times: {})", backend.name(), devices.size(),
+                      to_string(devices.front().time_kind)));
+    for (const auto& info : devices) print(fmt::format("  {}: {}", info.name, info.description));
   }
 }
 

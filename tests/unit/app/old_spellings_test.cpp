@@ -9,8 +9,7 @@ namespace {
 TEST(OldSpellings, an_option_has_its_spelling_in_its_commands_alone) {
   EXPECT_EQ(new_spelling("run", "--weights"), "triptych run RUN");
   EXPECT_EQ(new_spelling("export", "--weights"), "");
-  EXPECT_EQ(new_spelling("train", "--parallel"), "--strategy");
-  EXPECT_EQ(new_spelling("train", "--parallels"), "");
+  EXPECT_EQ(new_spelling("run", "--weight"), "");
 }
 
 TEST(OldSpellings, an_argument_follows_its_option) {
