@@ -174,7 +174,7 @@ void OpenOwnList::append(OwnList& list, std::string line) {
   const auto size = size_of(file_, path_);
   char last = '\n';
   if (size > 0 && ::pread(file_.get(), &last, 1, size - 1) != 1) throw_errno("read", path_);
-  if (last != '\n') line.insert(0, "\n");  // a full disk cut the line before
+  if (last != '\n') line.insert(line.begin(), '\n');  // a full disk cut the line before
   const auto count =
       retry_interrupted([&] { return ::write(file_.get(), line.data(), line.size()); });
   if (count != std::ssize(line)) throw_errno("write", path_);
