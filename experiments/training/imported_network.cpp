@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/list_text.h"
 #include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "core/onnx/importer.h"
