@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/console.h"
+#include "core/base/list_text.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
 #include "experiments/kernels/program_run.h"
@@ -97,8 +98,9 @@ void print_findings(const program::ProgramReport& report) {
 void print_report(const KernelCommand& options, const kernels::ProgramRun& run) {
   const auto& report = run.report;
   const auto name = fs::path(options.file).filename().string();
-  print_text("\n{}: {} launches of {} kernels on an emulated {}\n", name, report.launches.size(),
-             report.kernels.size(), run.gpu->name);
+  print_text("\n{}: {} of {} on an emulated {}\n", name,
+             counted(std::ssize(report.launches), "launch"),
+             counted(std::ssize(report.kernels), "kernel"), run.gpu->name);
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
     print_counters(runs);

@@ -4,7 +4,7 @@
   run_hashes.py PROGRAM --record [--file FILE]   writes the file instead
 
 The file (run_hashes.csv here) has a name, a fingerprint and what it holds for: `anywhere` (bf16-exact has the same bits on
-every machine) or the SIMD that it was made with, elsewhere it is not compared.
+every machine) or the SIMD that it was made with, and under bf16 the tile unit. Elsewhere it is not compared.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -54,9 +54,11 @@ def output(program, arguments, folder):
     return json.loads(done.stdout)["results"]
 
 
-def simd_of(program, folder):
-    return next(row["devices"][0]["properties"]["simd"] for row in output(program, ["devices"], folder)
-                if row["backend"] == "cpu")
+def units_of(program, folder):
+    """The SIMD that computes f32, and the units that compute bf16."""
+    properties = next(row["devices"][0]["properties"] for row in output(program, ["devices"], folder)
+                      if row["backend"] == "cpu")
+    return properties["simd"], " ".join(filter(None, (properties["simd"], properties.get("tile_unit"))))
 
 
 def main():
@@ -66,17 +68,18 @@ def main():
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        simd = simd_of(arguments.program, folder)
+        simd, tiles = units_of(arguments.program, folder)
         found = [(name, output(arguments.program, ["train", *MODEL, *options], folder)[0]["weights_sha256"],
-                  "anywhere" if "bf16-exact" in options else simd) for name, options in runs()]
+                  "anywhere" if "bf16-exact" in options else tiles if "bf16" in options else simd)
+                 for name, options in runs()]
     if arguments.record:
         with arguments.file.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([("run", "weights", "holds"), *found])
         return
     with arguments.file.open(newline="") as file:
         known = {row["run"]: row for row in csv.DictReader(file)}
-    different = [name for name, weights, _ in found
-                 if known[name]["holds"] in ("anywhere", simd) and known[name]["weights"] != weights]
+    different = [name for name, weights, holds in found
+                 if known[name]["holds"] == holds and known[name]["weights"] != weights]
     print(f"{len(found)} runs, {len(different)} different{': ' if different else ''}{', '.join(different)}")
     sys.exit(1 if different else 0)
 

@@ -124,7 +124,7 @@ class Programs(ProgramTest):
     def test_a_report_follows_the_programs_output(self):
         text = self.succeed("kernel", "run", str(PROGRAMS / "vector_add.cu"), "64").stdout
         self.assertTrue(text.startswith("64 sums are right\n"), text)
-        for word in ("1 launches of 1 kernels", "vector_add.cu:19", "nothing wrong was found"):
+        for word in ("1 launch of 1 kernel on", "vector_add.cu:19", "nothing wrong was found"):
             self.assertIn(word, text)
 
 

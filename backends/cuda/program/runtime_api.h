@@ -186,7 +186,8 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
                           cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4,
                           cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1,
                           cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4,
-                          cudaDeviceMapHost = 8, cudaOccupancyDefault = 0;
+                          cudaDeviceBlockingSync = 4, cudaDeviceMapHost = 8,
+                          cudaOccupancyDefault = 0;
 // Guards of NVIDIA's headers, by which other headers know that they were included.
 #define __DRIVER_TYPES_H__
 #define __CUDA_RUNTIME_H__

@@ -188,5 +188,14 @@ TRIPTYCH_SCOPED(atomicXor)
 TRIPTYCH_SCOPED(atomicInc)
 TRIPTYCH_SCOPED(atomicDec)
 #undef TRIPTYCH_SCOPED
+#define TRIPTYCH_SCOPED_CAS(scope)                                                          \
+  template <class T>                                                                        \
+  TRIPTYCH_UNWATCHED T atomicCAS##scope(T* at, triptych::cuda::plain::Same<T> compare,      \
+                                        triptych::cuda::plain::Same<T> v, TRIPTYCH_WHERE) { \
+    return atomicCAS(at, compare, v, where);                                                \
+  }
+TRIPTYCH_SCOPED_CAS(_block)
+TRIPTYCH_SCOPED_CAS(_system)
+#undef TRIPTYCH_SCOPED_CAS
 #undef TRIPTYCH_WHERE
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
