@@ -19,12 +19,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostLines = 40;  // of a compiler's words
+constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{64} << 20;
 
 }  // namespace
 
 void append(Words& command, std::string_view words) {
   std::istringstream stream{std::string(words)};
   for (std::string word; stream >> word;) command.push_back(word);
+}
+
+void require_source(const fs::path& file) {
+  if (!fs::is_regular_file(file)) {
+    throw IoError(fmt::format("there is no file \"{}\"", file.string()));
+  }
+  if (const auto bytes = fs::file_size(file); bytes > kMostSourceBytes) {
+    throw IoError(fmt::format("\"{}\": {} bytes, the limit for a source is {}", file.string(),
+                              bytes, kMostSourceBytes));
+  }
 }
 
 BuildFolder::BuildFolder(fs::path folder) : path_(std::move(folder)) {

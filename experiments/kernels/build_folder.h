@@ -16,6 +16,10 @@ using Words = std::vector<std::string>;
 /// Adds words that are separated by blanks.
 void append(Words& command, std::string_view words);
 
+/// Throws IoError when there is no such file, or when it is larger than a source may be. Nothing of
+/// it is read.
+void require_source(const std::filesystem::path& file);
+
 /// Options of g++ and clang that all parts of a library share.
 inline constexpr std::string_view kTargetOptions =
     "-fPIC -fno-math-errno"

@@ -109,7 +109,6 @@ constexpr std::pair<const char*, const char*> kMissingHeaders[] = {
 constexpr const char* kLaunchRemedy =
     "a launch (<<< >>>) is for nvcc: put the host's part into another file, or between #ifdef "
     "__CUDACC__ and #endif\n";
-constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{64} << 20;
 
 /// The expression that names a kernel in C++, of a function as the linker knows it:
 /// "void ns::tiled<16>(float*)".
@@ -282,12 +281,7 @@ Words with_instances(Words kernels, const KernelSource& source) {
 }  // namespace
 
 std::string compile_kernels(const KernelSource& source, const fs::path& library) {
-  if (!fs::is_regular_file(source.file)) {
-    throw IoError(fmt::format("there is no file \"{}\"", source.file.string()));
-  }
-  if (const auto bytes = fs::file_size(source.file); bytes > kMostSourceBytes)
-    throw IoError(fmt::format("\"{}\": {} bytes, the limit for a source is {}",
-                              source.file.string(), bytes, kMostSourceBytes));
+  require_source(source.file);
   if (!find_program("g++")) {
     throw DeviceError(
         "kernels are compiled by g++, which is not on the PATH; add it: "

@@ -265,11 +265,7 @@ std::optional<std::string> find_clang() {
 }
 
 void check(const ProgramSource& source) {
-  for (const auto& file : source.files) {
-    if (!fs::is_regular_file(file)) {
-      throw IoError(fmt::format("there is no file \"{}\"", file.string()));
-    }
-  }
+  for (const auto& file : source.files) require_source(file);
   if (!find_program("g++")) {
     throw DeviceError(
         "programs are linked by g++, which is not on the PATH; add it: apt-get "
@@ -280,6 +276,7 @@ void check(const ProgramSource& source) {
 }  // namespace
 
 bool is_whole_program(const fs::path& file) {
+  require_source(file);
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   Tokens tokens(text);

@@ -16,7 +16,8 @@ struct ProgramSource {
   int architecture = 900;            ///< __CUDA_ARCH__
 };
 
-/// True for a source with a launch or a function main outside of comments and texts.
+/// True for a source with a launch or a function main outside of comments and texts. Throws IoError
+/// as require_source() does.
 bool is_whole_program(const std::filesystem::path& file);
 
 /// Writes the libraries that cuda::program::run opens. Returns the compiler's warnings. Throws

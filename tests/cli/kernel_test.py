@@ -51,7 +51,8 @@ class Kernel(ProgramTest):
 
     def test_a_source_of_gigabytes_is_refused(self):
         os.truncate(self.folder / "scale.cu", 1 << 40)
-        self.expect_error(2, *self.scale(), says=["scale.cu", "the limit for a source is"])
+        for command in (self.scale(), ["kernel", "run", "scale.cu", "f32:4"], ["kernel", "build", "scale.cu"]):
+            self.expect_error(2, *command, says=["scale.cu", "the limit for a source is"])
 
     def test_json_has_every_counter_of_every_line(self):
         (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
