@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <pybind11/stl.h>  // without it lists of the whole module would have another converter
 #include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
