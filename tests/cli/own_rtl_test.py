@@ -138,7 +138,7 @@ class OwnRtl(ProgramTest):
     def test_a_bank_that_writes_a_row_early(self):
         self.build("mmu_accumulators_banks", (".write_row_i(row_q[(c+Fill+1)*RowBits+:RowBits])",
                                               ".write_row_i(row_q[(c+Fill)*RowBits+:RowBits])"))
-        self.blames("position 0, column 0 of instruction 6 (store", "got 0 (0x00000000) (RTL)")
+        self.blames("position 0, column 0 of instruction 6 (line 16: store", "got 0 (0x00000000) (RTL)")
 
     def test_sources_that_are_wrong_are_named_by_line(self):
         """Verilator's words, with the place as the student knows it."""
