@@ -36,17 +36,17 @@ class BuildFolder {
   const std::filesystem::path& path() const { return path_; }
   void write(const std::filesystem::path& name, std::string_view content) const;
   std::string object(const std::string& step) const { return (path_ / (step + ".o")).string(); }
-  /// The compiler's words in a step, without the lines that the log itself adds.
+  /// The compiler's output in a step, without the lines that the log adds.
   std::string words_of(const std::string& step) const;
 
-  /// Runs a compiler, which writes `output`, or the step's object file. Throws InvalidArgument with
-  /// its words when it fails; `what` is what does not compile.
+  /// Runs a compiler that writes `output`, by default the step's object file. If it fails, throws
+  /// InvalidArgument with the compiler's output. `what` names the source in the message.
   void run(Words command, const std::string& step, const std::string& what,
            const std::filesystem::path& output = {}) const;
   /// Compiles the functions that instrumented code calls into the object "callbacks".
   void compile_callbacks() const;
-  /// Assembles the part of a library of kernels that reserves shared memory of a launch's choice,
-  /// into the object "shared". `text`: further assembly.
+  /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is
+  /// appended to the assembly.
   void reserve_shared_memory(const Words& objects, const std::string& text) const;
 
  private:

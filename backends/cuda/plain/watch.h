@@ -24,13 +24,13 @@ struct DeviceArray {
   std::string name;  ///< for messages: "argument 3 (c.npy)"
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  std::size_t element_bytes = 1;    ///< 0: not known
-  bool is_undefined = false;        ///< the kernel reads no element before one was written
-  ArrayContent* content = nullptr;  ///< of an array that launches before this one may have written
+  std::size_t element_bytes = 1;           ///< 0: not known
+  bool is_undefined = false;               ///< reading an element that was not written is a fault
+  ArrayContent* content = nullptr;         ///< what earlier launches wrote, if tracked
   std::atomic<bool>* is_stored = nullptr;  ///< set when the kernel stores to it
 };
 
-/// Words about an address that belongs to no array of the launch. Empty: nothing is known.
+/// Describes an address outside all arrays of the launch, for messages. Empty: nothing is known.
 using Explanation = std::function<std::string(std::uintptr_t address)>;
 
 class Watch {

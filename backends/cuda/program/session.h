@@ -32,15 +32,16 @@ struct Finding {
 
 /// A launch that was run.
 struct LaunchRecord {
-  std::string kernel, file;  ///< of the launch in the host's code
+  std::string kernel;
+  std::string file;  ///< source of the launch, with `line`
   unsigned line = 0;
   emulation::LaunchShape shape;
   KernelCounters counters;
 };
 
 struct ProgramReport {
-  int status = 0;      ///< what main returns, or exit was given
-  std::string reason;  ///< for which the program was ended. Empty: by itself
+  int status = 0;      ///< exit status of the program
+  std::string reason;  ///< why the emulator stopped the program. Empty: it ended by itself
   std::vector<Finding> findings;
   std::optional<KernelFault> fault;
   std::vector<LaunchRecord> launches;

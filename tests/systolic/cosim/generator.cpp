@@ -1,3 +1,5 @@
+// Random programs and machines. All draws share one state of the machine that the program has left
+// so far, so one file contains them.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/systolic/cosim/generator.h"
 

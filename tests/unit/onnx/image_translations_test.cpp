@@ -71,6 +71,9 @@ TEST(Translations, resizes_of_every_operator_set) {
   auto& scales = oldest.text("mode", "bilinear").attribute("scales", 6);
   for (const float scale : {1.0F, 1.0F, 1.0F, 2.0F}) scales.add_floats(scale);
   EXPECT_THAT(output_of(oldest, x), ElementsAre(1, 2, 3, 3));
+  auto without = one_node("Upsample", {1, 1, 1, 2}, 7);
+  without.text("mode", "nearest");
+  EXPECT_THROW(output_of(without, x), Error);
   const auto resized = [&](std::int64_t opset, const std::string& op, const std::string& mode) {
     Sample sample(opset);
     sample.input("x", {1, 1, 1, 2});

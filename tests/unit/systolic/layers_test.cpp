@@ -1,4 +1,5 @@
 // Layers of many shapes give the same bits on arrays of every size as on the CPU.
+// All tests share the machines and the layers of this file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <gmock/gmock.h>
