@@ -45,11 +45,7 @@ std::string arithmetic() {
     text += fmt::format("    def __{0}__(self, other: Any) -> Any: ...\n", name);
     text += fmt::format("    def __r{0}__(self, other: Any) -> Any: ...\n", name);
   }
-  for (const auto* name : {"eq", "ne"}) {
-    text += fmt::format("    def __{}__(self, other: Any) -> Any: ...  # type: ignore[override]\n",
-                        name);
-  }
-  for (const auto* name : {"lt", "le", "gt", "ge"}) {
+  for (const auto* name : {"eq", "ne", "lt", "le", "gt", "ge"}) {
     text += fmt::format("    def __{}__(self, other: Any) -> Any: ...\n", name);
   }
   return text;
@@ -93,6 +89,7 @@ class Result:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def _repr_html_(self) -> str: ...
 
+def add_operators(kind: type) -> None: ...
 def python_name(name: str) -> str: ...
 def quantized_matmul(
     a: ArrayLike, b: ArrayLike, *, scales: Sequence[float] | None = ..., backend: str = ...,
