@@ -46,7 +46,7 @@ def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str,
 def _plain_attention(module: Any) -> Iterator[None]:
     """Computes MultiheadAttention by single operators. Later versions of PyTorch have one operator for
     it if nobody asks for the weights, and their exporter loses its dropout."""
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
     def plain(forward: Any) -> Any:
         signature = inspect.signature(forward)
@@ -80,7 +80,7 @@ def _roles(module: Any) -> dict[str, str]:
 
 def _used(module: Any, arguments: tuple[Any, ...]) -> set[str]:
     """Names of the parameters that the outputs depend on."""
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
     trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
     with torch.enable_grad():
