@@ -21,7 +21,8 @@ namespace triptych::parallel {
 inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
-/// Action of the culprit. Drop: a message of it vanishes.
+/// Action of the culprit. Drop: a message of it vanishes. BusyDrop: one vanishes after the others
+/// have waited for an earlier one.
 enum class Injection {
   Throw,
   Leave,
@@ -34,7 +35,8 @@ enum class Injection {
   Stop,
   Drop,
   Busy,
-  BusyStop
+  BusyStop,
+  BusyDrop
 };
 
 struct Scene {
@@ -108,6 +110,7 @@ class FaultyTransport : public Transport {
   void before(const Envelope& envelope) {
     const auto collective = static_cast<std::uint64_t>(scene_.collective) + 1;
     if (scene_.injection == Injection::Drop) return;
+    if (scene_.injection == Injection::BusyDrop) return work_at_first();
     if (rank() != scene_.culprit || envelope.sequence != collective || injected_) return;
     if (operation_++ != scene_.operation) return;
     injected_ = true;
@@ -128,6 +131,10 @@ class FaultyTransport : public Transport {
     std::this_thread::sleep_for(kStall);
   }
 
+  void work_at_first() {
+    if (rank() == scene_.culprit && operation_++ == 0) work_for(kStall);
+  }
+
   /// Does something else than communicate, and says so.
   void work_for(Seconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
@@ -138,8 +145,8 @@ class FaultyTransport : public Transport {
   }
 
   bool drops(int from, const Envelope& envelope) {
-    const bool here = scene_.injection == Injection::Drop && rank() == scene_.victim &&
-                      from == scene_.culprit && !injected_ &&
+    const bool may = scene_.injection == Injection::Drop || scene_.injection == Injection::BusyDrop;
+    const bool here = may && rank() == scene_.victim && from == scene_.culprit && !injected_ &&
                       envelope.sequence == static_cast<std::uint64_t>(scene_.collective) + 1;
     // The messages between two ranks are fewer than the operations of one.
     return here && operation_++ == scene_.operation / 3;

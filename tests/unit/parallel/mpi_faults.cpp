@@ -1,6 +1,6 @@
 // One rank of the scenes with a misbehaving process. mpi_faults_test.py starts and checks it.
 //   mpi_faults SEED...             each in a group of its own
-//   mpi_faults kill|exit|stop|busy|busy-stop SEED
+//   mpi_faults kill|exit|stop|busy|busy-stop|busy-drop SEED
 //   mpi_faults absent              rank 1 stops before it joins
 // Prints a line for each scene:
 //   SEED RANK CULPRIT INJECTION INJECTED SECONDS FAULT_CULPRIT NOTICED_BY TEXT
@@ -21,8 +21,9 @@
 namespace triptych::parallel {
 namespace {
 
-constexpr std::array kNames = {"throw", "leave", "slow", "stall", "wrong-size", "wrong-order",
-                               "kill",  "exit",  "stop", "drop",  "busy",       "busy-stop"};
+constexpr std::array kNames = {"throw",       "leave",     "slow",     "stall", "wrong-size",
+                               "wrong-order", "kill",      "exit",     "stop",  "drop",
+                               "busy",        "busy-stop", "busy-drop"};
 
 void play(MpiSession& session, unsigned seed, std::optional<Injection> injection) {
   auto scene = draw_scene(seed, session.world_size());

@@ -21,6 +21,7 @@ MARK = f"TRIPTYCH_FAULTS_OF={os.getpid()}".encode()
 DEADLINE, BUSY = 1.0, 1.8  # faulty_transport.h
 GRACE = float(os.environ.get("GRACE", "2.0"))  # 0.5, the promise, on a machine with a processor for each rank
 BUSY_SEED = 2  # its culprit comes to the operation before which it is busy
+DROP_SEED = 0  # two ranks
 ENDS = {"kill": "exited on signal 9 (Killed)", "exit": "Exit code:    3"}  # in mpirun's words
 NOTICED = 1 + GRACE  # seconds until a death is known to all
 
@@ -58,7 +59,8 @@ class MpiFaults(unittest.TestCase):
         """One scene as one rank saw it."""
         injection, wrong = line["injection"], line["injection"] in ("wrong-order", "wrong-size")
         quiet = any(other["rank"] == line["culprit"] and not other["injected"] for other in lines)
-        if injection == "drop":  # in the transport of the receiver
+        drops = injection in ("drop", "busy-drop")
+        if drops:  # in the transport of the receiver
             quiet = not any(other["injected"] for other in lines)
         happened = wrong or not quiet
         if injection == "stall" and not TIMED:  # the others may come as late as the one that stalled
@@ -70,15 +72,15 @@ class MpiFaults(unittest.TestCase):
             return
         self.assertEqual({other["text"] for other in lines if other["text"]}, {line["text"]}, "one fault for all")
         self.assertIn(line["culprit"], (line["blamed"], line["noticed_by"]) if wrong else (line["blamed"],), line)
-        if injection == "drop":
+        if drops:
             self.assertIn("sent a message that did not arrive", line["text"])
         if not TIMED:
             return
         stalls = injection in ("stall", "stop", "busy-stop")
         # The one that stalled is late itself.
         if not (stalls and line["rank"] == line["culprit"]):
-            busy = BUSY if injection == "busy-stop" else 0
-            self.assertLess(line["seconds"], busy + DEADLINE + GRACE if stalls or injection == "drop" else NOTICED, line)
+            busy = BUSY if injection.startswith("busy-") else 0
+            self.assertLess(line["seconds"], busy + DEADLINE + GRACE if stalls or drops else NOTICED, line)
 
     def test_processes_that_live_on(self):
         wanted = [*range(1, SEEDS), *([STALLS] if SEEDS <= STALLS else [])]
@@ -136,6 +138,10 @@ class MpiFaults(unittest.TestCase):
     def test_a_process_that_stops_while_it_is_busy_is_named(self):
         for line in self.scene("busy-stop", BUSY_SEED):
             self.assertIn("when last heard of it was working", line["text"])
+
+    def test_a_lost_message_is_named_after_an_earlier_wait(self):
+        survivors = self.scene("busy-drop", DROP_SEED)
+        self.assertIn("sent a message that did not arrive", survivors[0]["text"])
 
 
 if __name__ == "__main__":

@@ -56,6 +56,13 @@ class Chain {
     const auto k = graph_.spec(value_).shape[1];
     add(MatMul{}, {value_, weights(Shape{k, columns})});
   }
+  /// The gradient of the weights of a 1 x 1 convolution with `out` channels: it streams the value
+  /// transposed.
+  void weight_gradient(std::int64_t out) {
+    auto dims = graph_.spec(value_).shape.dims();
+    dims[1] = out;
+    add(windowed<ConvWeightGradient>(1, 1), {value_, weights(Shape(dims))});
+  }
   /// The value is read by somebody else, too.
   void show(const std::string& name) { graph_.mark_output(name, value_); }
 
@@ -71,7 +78,7 @@ class Chain {
     op.kernel_shape = {kernel, kernel};
     op.pads = Dims(4, kernel / 2);
     op.strides = {stride, stride};
-    op.activation = "relu";
+    if constexpr (requires { op.activation; }) op.activation = "relu";
     return op;
   }
   void add(const auto& op, const std::vector<ValueId>& inputs) {
@@ -212,6 +219,18 @@ TEST(KeptActivations, what_somebody_else_reads_goes_to_memory) {
   chain.conv(16, 3);
   chain.conv(16, 3);
   EXPECT_THAT(run(chain.take(), *device).kept, ElementsAre("", "the unified buffer", ""));
+}
+
+TEST(KeptActivations, what_is_read_transposed_goes_to_memory) {
+  const auto device = machine("mmu16");
+  const auto cpu = open_device("cpu", {.threads = 1});
+  Chain chain({DType::F32, Shape{1, 16, 9, 8}});
+  chain.conv(16, 1);
+  chain.weight_gradient(16);
+  const auto graph = chain.take();
+  const auto outcome = run(graph.clone(), *device);
+  EXPECT_THAT(outcome.kept, Each(IsEmpty()));
+  EXPECT_EQ(outcome.bytes, run(graph.clone(), *cpu).bytes);
 }
 
 TEST(KeptActivations, what_the_buffer_cannot_hold_goes_to_memory) {
