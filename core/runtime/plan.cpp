@@ -138,14 +138,16 @@ class CrossingPlanner {
 void plan_crossings(Plan& plan) { CrossingPlanner(plan).run(); }
 
 /// A composite stays whole where the preferred device has a kernel for it, or where a fallback has
-/// one and the preferred device could not run all of the expansion either. It also stays whole
-/// where a kernel of it is forced by name, because the name would otherwise be ignored.
+/// one and the preferred device could not run all of the expansion either: unless it multiplies,
+/// because products are the preferred device's. It also stays whole where a kernel of it is forced
+/// by name, because the name would otherwise be ignored.
 bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
                  const PlacementOptions& options) {
   if (options.forced_kernels.contains(node.op->name())) return true;
   const auto takes = [&](const Device* device) { return accepts(*device, graph, node, options); };
   if (takes(devices[0])) return true;
-  if (std::ranges::none_of(devices, takes)) return false;
+  const bool multiplies = !node.op->multiplicands().empty();
+  if (multiplies || std::ranges::none_of(devices, takes)) return false;
   Graph expansion;
   std::map<ValueId, ValueId> own;  // a node may read a value twice
   std::vector<ValueId> inputs;

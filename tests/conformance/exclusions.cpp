@@ -15,6 +15,7 @@ std::span<const Exclusion> unsupported() {
       Exclusion{"systolic", "MatMul", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Attention", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "Recurrent", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "QuantizedConv", "", std::nullopt, kBfloat},
       Exclusion{"systolic", "QuantizedConvTranspose", "", std::nullopt, kBfloat},
       Exclusion{"systolic-int8", "Conv", "", std::nullopt, kIntegers},
@@ -22,7 +23,8 @@ std::span<const Exclusion> unsupported() {
       Exclusion{"systolic-int8", "ConvWeightGradient", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "MatMul", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "Gemm", "", std::nullopt, kIntegers},
-      Exclusion{"systolic-int8", "Attention", "", std::nullopt, kIntegers}};
+      Exclusion{"systolic-int8", "Attention", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "Recurrent", "", std::nullopt, kIntegers}};
   return list;
 }
 

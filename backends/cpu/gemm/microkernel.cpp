@@ -111,6 +111,42 @@ void multiply_rows(const BasicMicroTile<T>& tile) {
   multiply<kVectors, false>(tile, vectors);
 }
 
+constexpr std::size_t kFewPanels = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+
+/// R counts the vectors, row by row.
+template <std::size_t... R>
+HWY_INLINE void multiply_panels(const MicroTile& tile, std::int64_t b_panel,
+                                std::index_sequence<R...>) {
+  constexpr std::size_t width = 2 * kFewPanels;
+  const Floats d;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  hn::Vec<Floats> sums[] = {((void)R, hn::Zero(d))...};
+  const float* a = tile.a;
+  const float* b = tile.b;
+  for (std::int64_t k = 0; k < tile.k_inner; ++k, a += tile.a_step, b += tile.b_inner) {
+    hn::Vec<Floats> b_row[width];
+    for (std::size_t i = 0; i < width; ++i) {
+      b_row[i] = hn::LoadU(d, b + static_cast<std::ptrdiff_t>(i / 2) * b_panel +
+                                  static_cast<std::ptrdiff_t>(i % 2) * lanes);
+    }
+    ((sums[R] = multiply_add(hn::Set(d, a[R / width]), b_row[R % width], sums[R])), ...);
+  }
+  (hn::StoreU(canonical(sums[R]), d,
+              tile.c + static_cast<std::ptrdiff_t>(R / width) * tile.c_stride +
+                  static_cast<std::ptrdiff_t>(R % width) * lanes),
+   ...);
+}
+
+template <std::size_t kRows>
+void multiply_few(const MicroTile& tile, std::int64_t b_panel) {
+  multiply_panels(tile, b_panel, std::make_index_sequence<kRows * 2 * kFewPanels>());
+}
+
+template <std::size_t... kRowsMinusOne>
+void add_few(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
+  ((all.run_few[kRowsMinusOne + 1] = multiply_few<kRowsMinusOne + 1>), ...);
+}
+
 template <std::size_t... kRowsMinusOne>
 void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run[kRowsMinusOne + 1] = multiply_rows<2, float, kRowsMinusOne + 1>), ...);
@@ -132,6 +168,8 @@ Microkernels make_microkernels() {
   all.columns = 2 * all.narrow_columns;
   // A page has none, and needs none: products of two bfloat16 are exact there (decision 62).
   all.fused = HWY_NATIVE_FMA != 0 || HWY_TARGET == HWY_WASM;
+  all.few_panels = kFewPanels;
+  add_few(all, std::make_index_sequence<kMostFewRows>());
   add_wide(all, std::make_index_sequence<kTileRows>());
   add_narrow(all, std::make_index_sequence<2 * kTileRows>());
   return all;

@@ -52,6 +52,8 @@ using MicroTile = BasicMicroTile<float>;
 using PairTile = BasicMicroTile<PairWord>;
 
 inline constexpr int kMaxTileRows = 14;
+/// Rows of which one panel makes too few chains to hide the latency of an addition.
+inline constexpr int kMostFewRows = 2;
 inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
 
 /// The microkernels of one instruction set.
@@ -65,7 +67,11 @@ struct Microkernels {
   std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =
       {};  ///< by number of rows
   std::array<void (*)(const PairTile&), kMaxNarrowRows + 1> run_narrow_pairs =
-      {};  ///< by number of rows
+      {};              ///< by number of rows
+  int few_panels = 0;  ///< that run_few takes, side by side in c
+  /// By number of rows: tiles of so many panels, the next one `b_panel` elements behind. For
+  /// k_outer 1 and chains that start at +0.
+  std::array<void (*)(const MicroTile&, std::int64_t b_panel), kMostFewRows + 1> run_few = {};
 
   /// The tile of height `rows` for this type of element, narrow or not.
   void run_tile(std::int64_t rows, const MicroTile& tile, bool narrow = false) const {

@@ -1,30 +1,19 @@
-// Recurrent layers, written out step by step: RNN, GRU and LSTM in one or both directions.
+// Recurrent layers in one or both directions, a Recurrent for each: RNN, GRU and LSTM.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/onnx/node_import.h"
 #include "core/ops/concat.h"
 #include "core/ops/matmul.h"
+#include "core/ops/recurrent.h"
 
 namespace triptych::onnx {
 namespace {
 
 constexpr std::size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kH = 5, kC = 6, kPeepholes = 7;
-
-ValueId times_transposed(const NodeImport& n, ValueId a, ValueId b) {
-  MatMul op;
-  op.transpose_b = true;
-  return n.apply(make_op(op), {a, b});
-}
-
-ValueId activated(const NodeImport& n, const std::string& name, ValueId x) {
-  if (name == "Sigmoid") return n.f.apply(UnaryKind::Sigmoid, x);
-  if (name == "Tanh") return n.f.apply(UnaryKind::Tanh, x);
-  if (name == "Relu") return n.f.apply(UnaryKind::Relu, x);
-  n.refuse(fmt::format("the activation {}", name));
-}
 
 /// Sizes and attributes of a layer with so many gates in a cell.
 struct Layer {
@@ -59,14 +48,11 @@ struct Layer {
     const auto both = part(kB, d);
     return {n.slice(both, 0, 0, half), n.slice(both, 0, half, 2 * half)};
   }
-  const std::string& activation(std::int64_t d, std::size_t i) const {
-    return activations[static_cast<std::size_t>(d) *
-                           (activations.size() / static_cast<std::size_t>(directions)) +
-                       i];
-  }
-  /// Gate `g` of [batch, gates * hidden].
-  ValueId gate(ValueId all, std::int64_t g) const {
-    return n.slice(all, -1, g * hidden, (g + 1) * hidden);
+  /// The activations of direction `d`, as Recurrent spells them.
+  std::string activations_of(std::int64_t d) const {
+    const auto size = std::ssize(activations) / directions;
+    const auto begin = activations.begin() + d * size;
+    return fmt::format("{}", fmt::join(begin, begin + size, ", "));
   }
 };
 
@@ -91,6 +77,8 @@ Layer::Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::s
   if (activations.size() != defaults.size() * static_cast<std::size_t>(directions)) {
     n.broken("it has another number of activations");
   }
+  for (const auto& name : activations)
+    n.refuse_unless(recurrent_activation(name).has_value(), "the activation " + name);
   if (n.rank(kX) != 3 || n.rank(kW) != 3 || n.rank(kR) != 3) n.broken("its operands do not fit");
   x = batch_first ? n.transpose(n.f32(kX), {1, 0, 2}) : n.f32(kX);
   const Shape shape = n.graph.spec(x).shape;
@@ -110,103 +98,63 @@ Layer::Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::s
                   "sequences of several lengths");
 }
 
-/// Hidden state and, of an LSTM, cell.
-struct State {
-  ValueId h, c;
-};
-
-/// One direction of a layer. Every step reads its parts.
-struct Direction {
-  std::int64_t index = 0;
-  ValueId weights, bias;  ///< of the hidden state
-  ValueId peepholes;
-};
-
-/// Runs `cell(direction, step's input projection, state)` along the sequence. Outputs Y, Y_h, Y_c.
-template <class Cell>
-std::vector<ValueId> unrolled(const Layer& layer, bool has_cell, const Cell& cell) {
+ValueId input_product(const Layer& layer, std::int64_t d, ValueId input_bias) {
   const auto& n = layer.n;
+  MatMul op;
+  op.transpose_b = true;
   const auto flat = n.reshape(layer.x, {layer.steps * layer.batch, layer.inputs});
-  std::vector<ValueId> sequences, last, last_cells;
+  const auto product = n.apply(make_op(op), {flat, layer.part(kW, d)});
+  return n.reshape(n.f.add(product, input_bias),
+                   {layer.steps, layer.batch, layer.gates * layer.hidden});
+}
+
+/// Y, Y_h and, of an LSTM, Y_c.
+std::vector<ValueId> translated(const Layer& layer, const Recurrent& cell) {
+  const auto& n = layer.n;
+  const bool has_cell = cell.cell == "LSTM";
+  std::vector<std::vector<ValueId>> parts(has_cell ? 3 : 2);  // by output, of each direction
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const auto [input_bias, hidden_bias] = layer.biases(d);
-    const auto projected = n.f.add(times_transposed(n, flat, layer.part(kW, d)), input_bias);
-    const Direction direction{d, layer.part(kR, d), hidden_bias,
-                              n.has(kPeepholes) ? layer.part(kPeepholes, d) : ValueId{}};
-    State state{layer.state(kH, d), has_cell ? layer.state(kC, d) : ValueId{}};
-    const bool backward = layer.backward || d == 1;
-    std::vector<ValueId> outputs(static_cast<std::size_t>(layer.steps));
-    for (std::int64_t i = 0; i < layer.steps; ++i) {
-      const auto t = backward ? layer.steps - 1 - i : i;
-      state = cell(direction, n.slice(projected, 0, t * layer.batch, (t + 1) * layer.batch), state);
-      outputs[static_cast<std::size_t>(t)] = n.reshape(state.h, {1, 1, layer.batch, layer.hidden});
-    }
-    sequences.push_back(n.apply(make_op(Concat{}), outputs));  // [steps, 1, batch, hidden]
-    last.push_back(n.reshape(state.h, {1, layer.batch, layer.hidden}));
-    if (has_cell) last_cells.push_back(n.reshape(state.c, {1, layer.batch, layer.hidden}));
+    std::vector inputs = {input_product(layer, d, input_bias), layer.part(kR, d), hidden_bias,
+                          layer.state(kH, d)};
+    if (has_cell) inputs.push_back(layer.state(kC, d));
+    if (n.has(kPeepholes)) inputs.push_back(layer.part(kPeepholes, d));
+    Recurrent op = cell;
+    op.activations = layer.activations_of(d);
+    op.reverse = layer.backward || d == 1;
+    const auto outputs = n.graph.emit(make_op(op), inputs);
+    parts[0].push_back(n.reshape(outputs[0], {layer.steps, 1, layer.batch, layer.hidden}));
+    for (std::size_t i = 1; i < outputs.size(); ++i)
+      parts[i].push_back(n.reshape(outputs[i], {1, layer.batch, layer.hidden}));
   }
-  const auto joined = [&](const std::vector<ValueId>& parts, std::int64_t axis) {
+  std::vector<ValueId> results;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     Concat op;
-    op.axis = axis;
-    return n.apply(make_op(op), parts);
-  };
-  const auto turned = [&](ValueId y, std::vector<std::int64_t> perm) {
-    return n.like(kX, layer.batch_first ? n.transpose(y, std::move(perm)) : y);
-  };
-  std::vector<ValueId> results = {turned(joined(sequences, 1), {2, 0, 1, 3}),
-                                  turned(joined(last, 0), {1, 0, 2})};
-  if (has_cell) results.push_back(turned(joined(last_cells, 0), {1, 0, 2}));
+    op.axis = i == 0 ? 1 : 0;
+    const auto joined = n.apply(make_op(op), parts[i]);
+    const std::vector<std::int64_t> batch_first =
+        i == 0 ? std::vector<std::int64_t>{2, 0, 1, 3} : std::vector<std::int64_t>{1, 0, 2};
+    results.push_back(n.like(kX, layer.batch_first ? n.transpose(joined, batch_first) : joined));
+  }
   return results;
 }
 
 std::vector<ValueId> rnn(NodeImport& n) {
-  const Layer layer(n, 1, {"Tanh"});
-  return unrolled(layer, false, [&](const Direction& d, ValueId x, const State& state) {
-    const auto own = n.f.add(times_transposed(n, state.h, d.weights), d.bias);
-    return State{activated(n, layer.activation(d.index, 0), n.f.add(x, own)), {}};
-  });
+  Recurrent op;
+  op.cell = "RNN";
+  return translated(Layer(n, 1, {"Tanh"}), op);
 }
 
-/// Gates: update z, reset r, hidden h.
 std::vector<ValueId> gru(NodeImport& n) {
-  const bool linear = n.flag("linear_before_reset");
-  const Layer layer(n, 3, {"Sigmoid", "Tanh"});
-  return unrolled(layer, false, [&](const Direction& d, ValueId x, const State& state) {
-    const auto own = n.f.add(times_transposed(n, state.h, d.weights), d.bias);
-    const auto gate = [&](std::int64_t g) {
-      return activated(n, layer.activation(d.index, 0),
-                       n.f.add(layer.gate(x, g), layer.gate(own, g)));
-    };
-    const auto z = gate(0), r = gate(1);
-    const auto from = 2 * layer.hidden, to = 3 * layer.hidden;
-    auto candidate = n.f.mul(r, layer.gate(own, 2));
-    if (!linear) {
-      const auto reset = times_transposed(n, n.f.mul(r, state.h), n.slice(d.weights, 0, from, to));
-      candidate = n.f.add(reset, n.slice(d.bias, 0, from, to));
-    }
-    const auto h = activated(n, layer.activation(d.index, 1), n.f.add(layer.gate(x, 2), candidate));
-    return State{n.f.add(n.f.mul(n.f.sub(1.0, z), h), n.f.mul(z, state.h)), {}};
-  });
+  Recurrent op;
+  op.cell = "GRU";
+  op.linear_before_reset = n.flag("linear_before_reset");
+  return translated(Layer(n, 3, {"Sigmoid", "Tanh"}), op);
 }
 
-/// Gates: input i, output o, forget f, cell c.
 std::vector<ValueId> lstm(NodeImport& n) {
   n.refuse_unless(!n.flag("input_forget"), "attribute input_forget");
-  const Layer layer(n, 4, {"Sigmoid", "Tanh", "Tanh"});
-  return unrolled(layer, true, [&](const Direction& d, ValueId x, const State& state) {
-    const auto own = n.f.add(times_transposed(n, state.h, d.weights), d.bias);
-    const auto sum = n.f.add(x, own);
-    /// Peepholes have the order i, o, f.
-    const auto gate = [&](std::int64_t g, ValueId seen) {
-      auto value = layer.gate(sum, g);
-      if (d.peepholes.valid()) value = n.f.add(value, n.f.mul(layer.gate(d.peepholes, g), seen));
-      return activated(n, layer.activation(d.index, 0), value);
-    };
-    const auto fresh = activated(n, layer.activation(d.index, 1), layer.gate(sum, 3));
-    const auto c = n.f.add(n.f.mul(gate(2, state.c), state.c), n.f.mul(gate(0, state.c), fresh));
-    const auto h = n.f.mul(gate(1, c), activated(n, layer.activation(d.index, 2), c));
-    return State{h, c};
-  });
+  return translated(Layer(n, 4, {"Sigmoid", "Tanh", "Tanh"}), Recurrent{});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/ops/optimizers.h"
 #include "core/ops/pad.h"
 #include "core/ops/pool.h"
+#include "core/ops/recurrent.h"
 #include "core/ops/reduce.h"
 #include "core/ops/slice.h"
 
@@ -61,6 +62,28 @@ TEST(RefusedOperands, of_attention) {
   expect_shapes_refused(op, {{1, 3, 3, 4}, one, one}, "heads of k do not divide those of q");
   expect_shapes_refused(op, {{1, 2, 3, 5}, one, one}, "heads of q and k differ in size");
   expect_shapes_refused(op, {one, one, {1, 2, 5, 4}}, "k and v differ in rows");
+}
+
+TEST(RefusedOperands, of_recurrent_layers) {
+  const auto layer = [](std::string cell, std::string activations = "") {
+    Recurrent op;
+    op.cell = std::move(cell);
+    op.activations = std::move(activations);
+    return op;
+  };
+  const Shape x = {5, 2, 12}, r = {12, 3}, bias = {12}, state = {2, 3};
+  const std::vector lstm = {x, r, bias, state, state};
+  EXPECT_NO_THROW(layer("LSTM").infer(floats(lstm)));
+  expect_shapes_refused(layer("GRUR"), lstm, "cell is \"GRUR\"; it must be RNN, GRU or LSTM");
+  expect_shapes_refused(layer("LSTM", "Sigmoid, Elu, Tanh"), lstm, "the activation \"Elu\"");
+  expect_shapes_refused(layer("LSTM", "Tanh"), lstm, "LSTM has 3 activations, not \"Tanh\"");
+  expect_shapes_refused(layer("GRU"), lstm, "4 input");
+  expect_shapes_refused(layer("LSTM"), {x, r, bias, state}, "5 to 6 inputs");
+  expect_shapes_refused(layer("LSTM"), {{0, 2, 12}, r, bias, state, state}, "must not be empty");
+  expect_shapes_refused(layer("LSTM"), {x, {12, 4}, bias, state, state}, "input 1 is [12, 4]");
+  expect_shapes_refused(layer("LSTM"), {x, r, {9}, state, state}, "input 2 is [9]");
+  expect_shapes_refused(layer("LSTM"), {x, r, bias, state, {1, 3}}, "input 4 is [1, 3]");
+  expect_shapes_refused(layer("LSTM"), {x, r, bias, state, state, {12}}, "it must be [9]");
 }
 
 TEST(RefusedOperands, of_products) {
