@@ -2,6 +2,7 @@
 #include "backends/cpu/kernels/axis_maps.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backends/cpu/simd.h"
@@ -89,6 +90,26 @@ template <class Value>
   }
 }
 
+/// Linear interpolation of whole outputs, all taps of `kTerms` rows at once: as add_taps for one
+/// row after the other.
+template <std::size_t kTerms>
+void interpolate(const Taps& taps, const std::array<const float*, kTerms>& from,
+                 const std::array<float, kTerms>& weights, float* y) {
+  simd([=, size = taps.size, first = taps.weight, second = taps.weight + taps.size,
+        index = taps.index + taps.size] {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < size; ++i) {
+      float sum = 0;
+      for (std::size_t term = 0; term < kTerms; ++term) {
+        sum += weights[term] * first[i] * from[term][i];
+        const float both = sum + weights[term] * second[i] * from[term][size + i];
+        sum = exact::select(index[i] == kNoTap, sum, both);
+      }
+      y[i] = exact::canonical(sum);
+    }
+  });
+}
+
 }  // namespace
 
 IndexCopy::IndexCopy(const std::vector<Dims>& sources, const Shape& x, std::size_t element_size)
@@ -156,7 +177,7 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
 void TapSum::cut(const AxisTaps& inner) {
   row_size_ = inner.size();
   for (std::int64_t begin = 0; begin < row_size_; begin += kPiece) {
-    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, index_.size(), false};
+    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, index_.size(), false, false};
     const auto* first = inner.begin.data() + begin;
     for (std::int64_t i = 0; i < piece.size; ++i) {
       piece.taps = std::max(piece.taps, first[i + 1] - first[i]);
@@ -169,6 +190,9 @@ void TapSum::cut(const AxisTaps& inner) {
         weight_.push_back(there ? inner.weight[tap] : 0);
       }
     }
+    const auto is_tap = [](std::int32_t index) { return index != kNoTap; };
+    piece.pairs = piece.taps == 2 && std::ranges::all_of(index_.end() - 2 * piece.size,
+                                                         index_.end() - piece.size, is_tap);
     piece.dense = piece.taps == 1 && index_[piece.first] != kNoTap;
     for (auto i = piece.first; i < index_.size(); ++i) {
       const auto neighbour = index_[piece.first] + static_cast<std::int32_t>(i - piece.first);
@@ -229,6 +253,16 @@ void TapSum::sum_rows(const Piece& piece, const float* x, float* y, std::int64_t
     terms.clear();
     append_terms(0, row, {x, 1}, terms);
     float* to = y + row * row_size_ + piece.begin;
+    if (piece.pairs && terms.size() == 1) {
+      interpolate<1>(taps, {gathered.of(terms[0].x)}, {terms[0].weight}, to);
+      continue;
+    }
+    if (piece.pairs && terms.size() == 2) {
+      const auto* first = gathered.of(terms[0].x);
+      interpolate<2>(taps, {first, gathered.of(terms[1].x)}, {terms[0].weight, terms[1].weight},
+                     to);
+      continue;
+    }
     std::fill_n(to, size, 0.0F);
     for (const auto& [source, weight] : terms) {
       if (piece.dense) {

@@ -46,6 +46,7 @@ class TapSum {
     std::int64_t begin, size, taps;
     std::size_t first;
     bool dense;  ///< copies neighbours of x: one tap of weight 1 each, ascending
+    bool pairs;  ///< every output has one or two taps
   };
   /// A combination of taps of all axes but the last: a row of x, and the product of weights.
   struct Term {
