@@ -34,6 +34,16 @@ void PatchGrid::flatten_pointwise() {
   in[0] = out[0] = 1;
 }
 
+Range PatchGrid::live(Range n) const {
+  const auto first = n.begin / out[1] * stride[0], last = (n.end - 1) / out[1] * stride[0];
+  const auto reaches = [&](const auto& tap) {
+    return last + tap[0] >= 0 && first + tap[0] < in[0];
+  };
+  const auto begin = std::ranges::find_if(taps, reaches);
+  const auto end = std::find_if(taps.rbegin(), std::make_reverse_iterator(begin), reaches).base();
+  return {channels * (begin - taps.begin()), channels * (end - taps.begin())};
+}
+
 void pack_tile(const RowSource& source, std::int64_t height, float* to, Rounding rounding) {
   const float* rows = source.data;
   const auto taps = static_cast<std::int64_t>(source.tap_offsets.size());

@@ -108,6 +108,8 @@ struct PatchGrid {
            taps[0] == std::array<std::int64_t, 2>{0, 0};
   }
   std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
+  /// The part of K whose rows of taps reach the input for some of the positions `n`.
+  Range live(Range n) const;
 };
 
 /// The same in pairs. `k` counts words.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/gemm/packed_gemm.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "backends/cpu/gemm/microkernel.h"
@@ -51,24 +52,51 @@ void PackedGemm::run_block(const BasicGemmOperands<T>& operands, const Block& bl
                            T* scratch) const {
   T* sums = scratch + blocks_.panel_elements();
   blocks_.for_each_depth([&](Range k) {
-    operands.pack(block.batch, k, block.n, scratch);
-    multiply(block, k, operands.rows(block.batch), scratch, sums);
+    pack(operands, block, k, scratch);
+    multiply(operands, block, k, scratch, sums);
   });
   operands.store(block.batch, {block.m, block.n, sums, block.panels.size() * blocks_.columns()});
 }
 
 template <class T>
-void PackedGemm::multiply(const Block& block, Range k, const T* a, const T* panels, T* sums) const {
+Range PackedGemm::live(const BasicGemmOperands<T>& operands, const Block& block, Range k,
+                       std::int64_t panel) const {
+  const auto first = block.n.begin + panel * blocks_.columns();
+  const auto part = operands.live({first, std::min(block.n.end, first + blocks_.columns())});
+  if (!part) return k;
+  const auto begin = std::clamp(part->begin, k.begin, k.end);
+  return {begin, std::clamp(part->end, begin, k.end)};
+}
+
+template <class T>
+void PackedGemm::pack(const BasicGemmOperands<T>& operands, const Block& block, Range k,
+                      T* panels) const {
+  if (!operands.live(block.n)) return operands.pack(block.batch, k, block.n, panels);
+  const auto columns = blocks_.columns();
+  for (std::int64_t panel = 0; panel < block.panels.size(); ++panel) {
+    const auto part = live(operands, block, k, panel);
+    if (part.size() == 0) continue;
+    const auto first = block.n.begin + panel * columns;
+    operands.pack(block.batch, part, {first, std::min(block.n.end, first + columns)},
+                  panels + (panel * k.size() + part.begin - k.begin) * columns);
+  }
+}
+
+template <class T>
+void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& block, Range k,
+                          const T* panels, T* sums) const {
+  const T* a = operands.rows(block.batch);
   const auto& kernels = microkernels();
   const auto& tiles = blocks_.tiles();
   const auto columns = blocks_.columns(), stride = block.panels.size() * columns;
   const auto tile_at = [&](std::int64_t tile, std::int64_t panel) -> BasicMicroTile<T> {
     const auto row = tiles.begin(tile);
-    return {.a = a + row * blocks_.shape().k + k.begin * tiles.height(tile),
-            .b = panels + panel * columns * k.size(),
+    const auto part = live(operands, block, k, panel);
+    return {.a = a + row * blocks_.shape().k + part.begin * tiles.height(tile),
+            .b = panels + (panel * k.size() + part.begin - k.begin) * columns,
             .c = sums + (row - block.m.begin) * stride + panel * columns,
             .c_stride = stride,
-            .k_inner = k.size(),
+            .k_inner = part.size(),
             .b_inner = columns,
             .accumulate = k.begin > 0};
   };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "backends/cpu/gemm/gemm_blocks.h"
 #include "backends/cpu/gemm/prefetch.h"
@@ -32,6 +33,9 @@ class BasicGemmOperands {
   virtual const T* rows(std::int64_t batch) const = 0;
   /// Packs a block of B into panels [k][columns], one after the other.
   virtual void pack(std::int64_t batch, Range k, Range n, T* panels) const = 0;
+  /// The part of K where these columns of B, of one panel, are not all 0: the rest is neither
+  /// packed nor multiplied, whatever A has there. Nothing: all of it.
+  virtual std::optional<Range> live(Range) const { return {}; }
   /// Receives a finished block. Called once for every element, from any thread.
   virtual void store(std::int64_t batch, const BasicGemmBlock<T>& block) const = 0;
 };
@@ -54,9 +58,16 @@ class PackedGemm {
 
   template <class T>
   void run_block(const BasicGemmOperands<T>& operands, const Block& block, T* scratch) const;
+  template <class T>
+  void pack(const BasicGemmOperands<T>& operands, const Block& block, Range k, T* panels) const;
+  /// The live part of `k` in a panel, counted from the block's first.
+  template <class T>
+  Range live(const BasicGemmOperands<T>& operands, const Block& block, Range k,
+             std::int64_t panel) const;
   /// Adds the products of A, packed for all of K, with the packed panels of a block to its sums.
   template <class T>
-  void multiply(const Block& block, Range k, const T* a, const T* panels, T* sums) const;
+  void multiply(const BasicGemmOperands<T>& operands, const Block& block, Range k, const T* panels,
+                T* sums) const;
   template <class T>
   TilePrefetch<T> prefetch(const Block& block, Range k, const T* a, std::int64_t tile) const;
   std::int64_t thread_elements() const;

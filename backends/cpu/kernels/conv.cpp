@@ -13,6 +13,10 @@
 namespace triptych::cpu {
 namespace {
 
+bool pads_rows(const ConvGeometry& g) {
+  return g.window.pad_begin[0] > 0 || g.window.pad_end[0] > 0;
+}
+
 template <class Op, class Arithmetic>
 class ConvGemm : public Kernel {
   using Element = typename Arithmetic::Element;
@@ -29,6 +33,8 @@ class ConvGemm : public Kernel {
         arithmetic_(query.contract),
         grid_(patch_grid(g_)),
         taps_(all_taps(g_)),
+        skips_padding_(std::is_same_v<Arithmetic, FloatArithmetic> &&
+                       query.contract == Contract::F32 && pads_rows(g_)),
         depth_(Arithmetic::depth(g_.group_in(), g_.taps())),
         gemm_({g_.batch * g_.groups, g_.group_out(), g_.out_plane(), depth_},
               device_threads(device)),
@@ -76,6 +82,7 @@ class ConvGemm : public Kernel {
             .group_weights = g_.group_out() * depth_,
             .image = x_stride_,
             .group_image = g_.group_in() * g_.in_plane(),
+            .skips_padding = skips_padding_,
             .arithmetic = arithmetic_};
   }
 
@@ -99,6 +106,7 @@ class ConvGemm : public Kernel {
   Arithmetic arithmetic_;
   PatchGrid grid_;
   std::vector<std::int64_t> taps_;
+  bool skips_padding_;
   std::int64_t depth_;  ///< words of K
   PackedGemm gemm_;
   BasicPackedOperand<Element, Word> weights_;

@@ -28,6 +28,7 @@ class PatchOperands : public BasicGemmOperands<typename Arithmetic::Word> {
     std::int64_t group_weights = 0;  ///< words of one group's packed weights
     std::int64_t image = 0;          ///< elements of x from one image to the next
     std::int64_t group_image = 0;    ///< elements of x from one group to the next
+    bool skips_padding = false;      ///< rows of padding are not multiplied, even with infinities
     Arithmetic arithmetic;
   };
   PatchOperands(const Layout& layout, const PatchGrid& grid, const Element* x, const Word* weights)
@@ -40,6 +41,10 @@ class PatchOperands : public BasicGemmOperands<typename Arithmetic::Word> {
     const auto group = batch % layout_.groups * layout_.group_image;
     const Element* x = x_ + batch / layout_.groups * layout_.image + group;
     layout_.arithmetic.pack(grid_, x, k, n, panels);
+  }
+  std::optional<Range> live(Range n) const override {
+    if (!layout_.skips_padding) return {};
+    return grid_.live(n);
   }
 
  private:
