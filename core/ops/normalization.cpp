@@ -85,6 +85,12 @@ std::vector<ValueId> LayerNormalization::expand(OpEmitter& emitter, Values input
   return {inputs.size() == 3 ? f.add(scaled, inputs[2]) : scaled};
 }
 
+// Two sums, the difference, its square, the quotient, scale and bias.
+double LayerNormalization::flops(Specs inputs, Specs) const {
+  return (5 + static_cast<double>(inputs.size() - 1)) *
+         static_cast<double>(inputs[0].shape.elements());
+}
+
 void LayerNormalization::reference(std::span<const RefTensor> inputs,
                                    std::span<RefTensor> outputs) const {
   const auto& shape = inputs[0].spec.shape;

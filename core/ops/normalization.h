@@ -25,6 +25,7 @@ struct LayerNormalization : OpOf<LayerNormalization> {
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 

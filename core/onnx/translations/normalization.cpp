@@ -94,10 +94,18 @@ std::vector<ValueId> group_normalization(NodeImport& n) {
 
 /// Written out, because mean and inverse deviation are outputs, too.
 std::vector<ValueId> layer_normalization(NodeImport& n) {
-  const double epsilon = n.number("epsilon", 1e-5F);
+  const float epsilon = n.number("epsilon", 1e-5F);
   const auto rank = n.rank(0);
   const auto axis = normalize_axis(n.integer("axis", -1), rank);
   n.refuse_unless(n.integer("stash_type", 1) == 1, "attribute stash_type is not float");
+  if (!n.wants(1) && !n.wants(2) && n.shape(0).elements() > 0) {
+    LayerNormalization op;
+    op.axis = axis;
+    op.epsilon = epsilon;
+    std::vector inputs = {n.f32(0), n.f32(1)};
+    if (n.has(2)) inputs.push_back(n.f32(2));
+    return {n.like(0, n.apply(make_op(op), inputs))};
+  }
   std::vector<std::int64_t> axes;
   for (auto a = axis; a < rank; ++a) axes.push_back(a);
   const auto mean_of = [&](ValueId x) {
@@ -106,8 +114,8 @@ std::vector<ValueId> layer_normalization(NodeImport& n) {
   const auto mean = mean_of(n.f32(0));
   const auto centered = n.f.sub(n.f32(0), mean);
   const auto variance = mean_of(n.f.mul(centered, centered));
-  const auto inverse =
-      n.f.apply(UnaryKind::Reciprocal, n.f.apply(UnaryKind::Sqrt, n.f.add(variance, epsilon)));
+  const auto inverse = n.f.apply(UnaryKind::Reciprocal,
+                                 n.f.apply(UnaryKind::Sqrt, n.f.add(variance, double{epsilon})));
   auto y = n.f.mul(n.f.mul(centered, inverse), n.f32(1));
   if (n.has(2)) y = n.f.add(y, n.f32(2));
   return {n.like(0, y), mean, inverse};

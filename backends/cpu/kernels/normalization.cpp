@@ -1,0 +1,152 @@
+// Layer normalisation line by line. The bits are those of its expansion: the same operations in the
+// same order, and sums by the stated tree.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/normalization.h"
+
+#include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/reduction.h"
+#include "core/ops/axes.h"
+
+namespace triptych::cpu {
+namespace {
+
+using scalar::binary;
+using enum BinaryKind;
+
+class LayerNormalizationKernel : public Kernel {
+ public:
+  LayerNormalizationKernel(const KernelQuery& query, Device&)
+      : count_(line_of(query)),
+        lines_(query.inputs[0].spec.shape.elements() / count_),
+        epsilon_(query.as<LayerNormalization>().epsilon) {}
+
+  static Verdict accepts(const KernelQuery& query) {
+    const auto count = line_of(query);
+    for (const auto& operand : query.inputs.subspan(1)) {
+      if (operand.spec.shape.elements() != count) return Verdict::no("broadcasts scale or bias");
+    }
+    return accepts_dense(query);
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto *x = args.in<float>(0), *scale = args.in<float>(1);
+    const auto* bias = args.inputs.size() > 2 ? args.in<float>(2) : nullptr;
+    auto* y = args.out<float>(0);
+    const bool is_short = are_short(lines_, count_);
+    parallel_for(lines_, kElementwiseGrain / count_ + 1, [&](auto begin, auto end) {
+      is_short ? run_short({begin, end}, x, scale, bias, y)
+               : run_long({begin, end}, x, scale, bias, y);
+    });
+  }
+
+ private:
+  static std::int64_t line_of(const KernelQuery& query) {
+    const auto& shape = query.inputs[0].spec.shape;
+    const auto axis = normalize_axis(query.as<LayerNormalization>().axis, shape.rank());
+    return shape.elements_between(axis, shape.rank());
+  }
+
+  float mean(float sum) const { return one_nan(sum / static_cast<float>(count_)); }
+  float deviation(float sum) const {
+    return scalar::unary<UnaryKind::Sqrt>(binary<Add>(mean(sum), epsilon_), {});
+  }
+
+  /// Transposed, so that lines lie side by side.
+  void run_short(Range lines, const float* x, const float* scale, const float* bias,
+                 float* y) const {
+    alignas(kAlignment) float columns[kShortBlock];
+    const auto at_once = short_lines_at_once(count_);
+    for (auto line = lines.begin; line < lines.end; line += at_once) {
+      const auto width = std::min(at_once, lines.end - line);
+      transpose_matrix({x + line * count_, count_, width, count_}, columns, width, Rounding::None);
+      normalize_columns(columns, width, scale, bias);
+      transpose_matrix({columns, width, count_, width}, y + line * count_, count_, Rounding::None);
+    }
+  }
+
+  void normalize_columns(float* columns, std::int64_t width, const float* scale,
+                         const float* bias) const {
+    float shifts[kColumns], deviations[kColumns];
+    auto *shift = shifts, *divisor = deviations;
+    const auto count = count_;
+    simd([=] {
+      fold_columns<SumOf<float>>(
+          count, width, [=](auto i, auto w) { return columns[i * width + w]; }, shift);
+    });
+    for (std::int64_t w = 0; w < width; ++w) shift[w] = mean(shift[w]);
+    simd([=] {
+      for (std::int64_t i = 0; i < count; ++i) {
+#pragma GCC ivdep
+        for (std::int64_t w = 0; w < width; ++w)
+          columns[i * width + w] = binary<Sub>(columns[i * width + w], shift[w]);
+      }
+      const auto square = [=](auto i, auto w) {
+        return binary<Mul>(columns[i * width + w], columns[i * width + w]);
+      };
+      fold_columns<SumOf<float>>(count, width, square, divisor);
+    });
+    for (std::int64_t w = 0; w < width; ++w) divisor[w] = deviation(divisor[w]);
+    simd([=] {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float factor = scale[i];
+#pragma GCC ivdep
+        for (std::int64_t w = 0; w < width; ++w) {
+          auto& value = columns[i * width + w];
+          value = binary<Mul>(binary<Div>(value, divisor[w]), factor);
+          if (bias != nullptr) value = binary<Add>(value, bias[i]);
+        }
+      }
+    });
+  }
+
+  void run_long(Range lines, const float* x, const float* scale, const float* bias,
+                float* y) const {
+    const auto count = count_;
+    for (auto line = lines.begin; line < lines.end; ++line) {
+      const auto* from = x + line * count;
+      auto* to = y + line * count;
+      const float shift = mean(sum([=](auto i) { return from[i]; }));
+      simd([=] {
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i) to[i] = binary<Sub>(from[i], shift);
+      });
+      const float divisor = deviation(sum([=](auto i) { return binary<Mul>(to[i], to[i]); }));
+      simd([=] {
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i)
+          to[i] = binary<Mul>(binary<Div>(to[i], divisor), scale[i]);
+        if (bias == nullptr) return;
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i) to[i] = binary<Add>(to[i], bias[i]);
+      });
+    }
+  }
+
+  /// The tree over value(i) of a line.
+  template <class Value>
+  float sum(const Value& value) const {
+    TreeFold<SumOf<float>> tree;
+    for (std::int64_t first = 0; first < count_; first += kReductionBlock) {
+      float result = 0;
+      simd([&result, value, first, count = std::min(kReductionBlock, count_ - first)] {
+        result = fold_block(
+            count, [=](auto i) { return value(first + i); }, SumOf<float>());
+      });
+      tree.push(result);
+    }
+    return tree.result();
+  }
+
+  std::int64_t count_, lines_;  ///< elements of a line, and how many there are
+  float epsilon_;
+};
+
+}  // namespace
+
+void add_normalization_kernels(KernelList& list) {
+  list.push_back(kernel_entry<LayerNormalizationKernel>(LayerNormalization::kName, "lines"));
+}
+
+}  // namespace triptych::cpu
