@@ -23,6 +23,11 @@ bool has(const Graph& graph) {
                              [](const Node& node) { return op_cast<Op>(*node.op) != nullptr; });
 }
 
+bool has_erf(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const Node& node) { return node.op->name() == "Erf"; });
+}
+
 bool has_states(const Graph& graph) { return !graph.values_of(ValueKind::State).empty(); }
 
 std::vector<Pass> pipeline(const PassOptions& options) {
@@ -33,6 +38,7 @@ std::vector<Pass> pipeline(const PassOptions& options) {
     passes.push_back(
         {"fold_batch_normalization", fold_batch_normalization, has<BatchNormalization>});
     passes.push_back({"fuse_conv_epilogue", fuse_conv_epilogue, has<Conv>});
+    passes.push_back({"fuse_gelu", fuse_gelu, has_erf});
   }
   passes.push_back({"eliminate_dead_code", eliminate_dead_code});
   if (options.memory_limit > 0) {

@@ -36,6 +36,9 @@ Graph fold_batch_normalization(const Graph& graph);
 /// missing. The intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
 
+/// x / 2 (1 + erf(x / sqrt 2)), written operator by operator, becomes Gelu, which rounds less often.
+Graph fuse_gelu(const Graph& graph);
+
 /// Neighbouring elementwise operators of f32, each the only reader of the one before, become one
 /// FusedElementwise, in the place of the last and with the names of all. Only nodes for which
 /// `joins` holds. The bits do not change. No read of an updated state moves behind a later update.

@@ -324,7 +324,7 @@ TEST(Optimize, makes_one_conv_for_inference) {
   EXPECT_THAT(op_names(optimized), ElementsAre("Conv"));
   EXPECT_EQ(optimized.values_of(ValueKind::Constant).size(), 2U);
   expect_same_outputs(graph, optimized, kRounded);
-  ASSERT_EQ(reports.size(), 5U);
+  ASSERT_EQ(reports.size(), 6U);
   EXPECT_EQ(reports[2].name, "fold_batch_normalization");
   EXPECT_EQ(reports[2].nodes_before, 3U);
   EXPECT_EQ(reports[2].nodes_after, 2U);
