@@ -36,7 +36,7 @@ Graph fold_batch_normalization(const Graph& graph);
 /// missing. The intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
 
-/// x / 2 (1 + erf(x / sqrt 2)), written operator by operator, becomes Gelu, which rounds less often.
+/// x / 2 (1 + erf(x / sqrt 2)), written operator by operator, becomes Gelu, which rounds less.
 Graph fuse_gelu(const Graph& graph);
 
 /// Neighbouring elementwise operators of f32, each the only reader of the one before, become one
