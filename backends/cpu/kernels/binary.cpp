@@ -5,7 +5,9 @@
 
 #include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/node_rows.h"
 #include "core/ops/scalar_math.h"
+#include "core/ops/visit_kind.h"
 
 namespace triptych::cpu {
 namespace {
@@ -60,62 +62,30 @@ BinaryRow row_for(DType dtype) {
   }
 }
 
-template <int... kKinds>
-BinaryRow row_among(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
-  BinaryRow row = nullptr;
-  ((static_cast<int>(kind) == kKinds ? void(row = row_for<static_cast<BinaryKind>(kKinds)>(dtype))
-                                     : void()),
-   ...);
-  return row;
-}
-
-constexpr auto kAllKinds = std::make_integer_sequence<int, static_cast<int>(TanhGradient) + 1>();
-
 }  // namespace
 
-BinaryRow row_of(BinaryKind kind, DType dtype) { return row_among(kind, dtype, kAllKinds); }
+BinaryRow row_of(BinaryKind kind, DType dtype) {
+  return visit_kind<TanhGradient>(kind, [&](auto one) { return row_for<one()>(dtype); });
+}
 
 namespace {
 
 class BinaryKernel : public Kernel {
  public:
   BinaryKernel(const KernelQuery& query, Device&)
-      : BinaryKernel(query, query.outputs[0].spec.shape, query.inputs[0].spec.dtype) {}
+      : rows_(query), row_(row_of(query.as<Binary>().kind, query.inputs[0].spec.dtype)) {}
 
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    if (loop_.has_short_rows()) return run_rows(args);
-    loop_.run([&](const auto& at, std::int64_t count) {
-      row_({args.inputs[0] + at[1] * in_size_, args.inputs[1] + at[2] * in_size_,
-            args.outputs[0] + at[0] * out_size_, loop_.row_stride(1), loop_.row_stride(2)},
-           count);
+    rows_.run_gathered(args, [&](const auto& inputs, std::byte* y, std::int64_t count) {
+      row_({inputs[0].x, inputs[1].x, y, inputs[0].stride, inputs[1].stride}, count);
     });
   }
 
  private:
-  void run_rows(const KernelArgs& args) const {
-    loop_.run_rows([&](const auto& at, std::int64_t rows) {
-      alignas(64) std::byte buffers[2][kRowBlock * sizeof(std::int64_t)];
-      const auto operand = [&](std::size_t k) {
-        const auto* x = args.inputs[k - 1] + at[k] * in_size_;
-        return gathered(x, loop_.group(k, rows), in_size_, buffers[k - 1]);
-      };
-      row_({operand(1), operand(2), args.outputs[0] + at[0] * out_size_, 1, 1},
-           rows * loop_.row_size());
-    });
-  }
-
-  BinaryKernel(const KernelQuery& query, const Shape& y, DType dtype)
-      : loop_(y, {operand_strides(query.outputs[0], y), operand_strides(query.inputs[0], y),
-                  operand_strides(query.inputs[1], y)}),
-        row_(row_of(query.as<Binary>().kind, dtype)),
-        in_size_(static_cast<std::int64_t>(dtype_size(dtype))),
-        out_size_(static_cast<std::int64_t>(dtype_size(query.outputs[0].spec.dtype))) {}
-
-  ElementwiseLoop<3> loop_;
+  NodeRows<2> rows_;
   BinaryRow row_;
-  std::int64_t in_size_, out_size_;
 };
 
 }  // namespace

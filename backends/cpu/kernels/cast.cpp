@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/node_rows.h"
 
 namespace triptych::cpu {
 namespace {
@@ -28,27 +28,19 @@ CastRow row_of(DType from, DType to) {
 class CastKernel : public Kernel {
  public:
   CastKernel(const KernelQuery& query, Device&)
-      : CastKernel(query, query.inputs[0].spec.dtype, query.outputs[0].spec) {}
+      : rows_(query), row_(row_of(query.inputs[0].spec.dtype, query.outputs[0].spec.dtype)) {}
 
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    loop_.run([&](const auto& at, std::int64_t count) {
-      row_(args.inputs[0] + at[1] * in_size_, args.outputs[0] + at[0] * out_size_, count);
+    rows_.run(args, [&](const auto& inputs, std::byte* y, std::int64_t count) {
+      row_(inputs[0].x, y, count);
     });
   }
 
  private:
-  CastKernel(const KernelQuery& query, DType from, const TensorSpec& y)
-      : loop_(y.shape, {operand_strides(query.outputs[0], y.shape),
-                        operand_strides(query.inputs[0], y.shape)}),
-        row_(row_of(from, y.dtype)),
-        in_size_(static_cast<std::int64_t>(dtype_size(from))),
-        out_size_(static_cast<std::int64_t>(dtype_size(y.dtype))) {}
-
-  ElementwiseLoop<2> loop_;
+  NodeRows<1> rows_;
   CastRow row_;
-  std::int64_t in_size_, out_size_;
 };
 
 }  // namespace

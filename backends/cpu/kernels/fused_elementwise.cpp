@@ -5,11 +5,11 @@
 
 #include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/node_rows.h"
 
 namespace triptych::cpu {
 namespace {
 
-constexpr std::size_t kMostInputs = FusedElementwise::kMostInputs;
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 /// A ChainStep with the function of its rows.
@@ -26,18 +26,10 @@ Step prepared(const ChainStep& step) {
   return {.unary = row_of(op, DType::F32), .parameters = {op.alpha, op.min, op.max}, .a = step.a};
 }
 
-/// Input k for a block of y: an element for each of y, or one for all of them.
-struct Input {
-  const std::byte* x;
-  std::int64_t stride;
-};
-using Inputs = std::array<Input, kMostInputs>;
-
 class ChainKernel : public Kernel {
  public:
-  ChainKernel(const KernelQuery& query, Device&)
-      : inputs_(query.inputs.size()), loop_(query.outputs[0].spec.shape, strides_of(query)) {
-    for (const auto& step : query.as<FusedElementwise>().chain(inputs_)) {
+  ChainKernel(const KernelQuery& query, Device&) : rows_(query) {
+    for (const auto& step : query.as<FusedElementwise>().chain(query.inputs.size())) {
       steps_.push_back(prepared(step));
     }
   }
@@ -45,48 +37,22 @@ class ChainKernel : public Kernel {
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    if (loop_.has_short_rows()) return run_rows(args);
-    loop_.run([&](const auto& at, std::int64_t count) {
-      for (std::int64_t begin = 0; begin < count; begin += kRowBlock) {
-        Inputs inputs{};
-        for (std::size_t k = 0; k < inputs_; ++k) {
-          const auto stride = loop_.row_stride(k + 1);
-          inputs[k] = {args.inputs[k] + (at[k + 1] + begin * stride) * kFloatBytes, stride};
-        }
-        run_block(inputs, args.outputs[0] + (at[0] + begin) * kFloatBytes,
-                  std::min(kRowBlock, count - begin));
+    rows_.run_gathered(args, [&](Inputs inputs, std::byte* y, std::int64_t count) {
+      for (; count > 0; count -= kRowBlock, y += kRowBlock * kFloatBytes) {
+        run_block(inputs, y, std::min(kRowBlock, count));
+        for (auto& [x, stride] : inputs) x += kRowBlock * stride * kFloatBytes;
       }
     });
   }
 
  private:
-  static std::array<Dims, kMostInputs + 1> strides_of(const KernelQuery& query) {
-    const auto& y = query.outputs[0].spec.shape;
-    std::array<Dims, kMostInputs + 1> strides;
-    strides.fill(Dims(static_cast<std::size_t>(y.rank()), 0));
-    strides[0] = operand_strides(query.outputs[0], y);
-    for (std::size_t k = 0; k < query.inputs.size(); ++k) {
-      strides[k + 1] = operand_strides(query.inputs[k], y);
-    }
-    return strides;
-  }
-
-  void run_rows(const KernelArgs& args) const {
-    loop_.run_rows([&](const auto& at, std::int64_t rows) {
-      alignas(kAlignment) std::byte buffers[kMostInputs][kRowBlock * kFloatBytes];
-      Inputs inputs{};
-      for (std::size_t k = 0; k < inputs_; ++k) {
-        const auto* x = args.inputs[k] + at[k + 1] * kFloatBytes;
-        inputs[k] = {gathered(x, loop_.group(k + 1, rows), kFloatBytes, buffers[k]), 1};
-      }
-      run_block(inputs, args.outputs[0] + at[0] * kFloatBytes, rows * loop_.row_size());
-    });
-  }
+  using Rows = NodeRows<FusedElementwise::kMostInputs, sizeof(float)>;
+  using Inputs = Rows::Inputs;
 
   /// y may be an input: only the last step writes it.
   void run_block(const Inputs& inputs, std::byte* y, std::int64_t count) const {
     alignas(kAlignment) std::byte values[kRowBlock * kFloatBytes];
-    Input previous = inputs[0];
+    RowInput previous = inputs[0];
     for (const auto& step : steps_) {
       const auto operand = [&](int number) {
         return number == ChainStep::kPrevious ? previous : inputs[static_cast<std::size_t>(number)];
@@ -104,8 +70,7 @@ class ChainKernel : public Kernel {
     }
   }
 
-  std::size_t inputs_;
-  ElementwiseLoop<kMostInputs + 1> loop_;
+  Rows rows_;
   std::vector<Step> steps_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/quantize.h"
 
-#include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/node_rows.h"
 #include "core/base/quantized_math.h"
 
 namespace triptych::cpu {
@@ -10,18 +10,15 @@ namespace {
 
 class QuantizeLinearKernel : public Kernel {
  public:
-  QuantizeLinearKernel(const KernelQuery& query, Device&)
-      : loop_(query.outputs[0].spec.shape,
-              {operand_strides(query.outputs[0], query.outputs[0].spec.shape),
-               operand_strides(query.inputs[0], query.outputs[0].spec.shape)}) {}
+  QuantizeLinearKernel(const KernelQuery& query, Device&) : rows_(query) {}
 
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
     const float scale = *args.in<float>(1);
-    loop_.run([&](const auto& at, std::int64_t count) {
-      const auto* x = args.in<float>(0) + at[1];
-      auto* y = args.out<std::int8_t>(0) + at[0];
+    rows_.run(args, [&](const auto& inputs, std::byte* to, std::int64_t count) {
+      const auto* x = reinterpret_cast<const float*>(inputs[0].x);
+      auto* y = reinterpret_cast<std::int8_t*>(to);
       simd([=] {
 #pragma GCC ivdep
         for (std::int64_t i = 0; i < count; ++i) y[i] = quantize_to_i8(x[i], scale);
@@ -30,7 +27,7 @@ class QuantizeLinearKernel : public Kernel {
   }
 
  private:
-  ElementwiseLoop<2> loop_;
+  NodeRows<1> rows_;  // one scale for all
 };
 
 template <class T>

@@ -5,7 +5,9 @@
 
 #include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/node_rows.h"
 #include "core/ops/scalar_math.h"
+#include "core/ops/visit_kind.h"
 
 namespace triptych::cpu {
 namespace {
@@ -74,88 +76,47 @@ UnaryRow float_row_of(DType dtype) {
 }
 
 template <UnaryKind kKind>
-UnaryRow number_row_of(DType dtype) {
-  if (dtype == DType::I8) return &integer_row<kKind, std::int8_t>;
-  if (dtype == DType::I32) return &integer_row<kKind, std::int32_t>;
-  if (dtype == DType::I64) return &integer_row<kKind, std::int64_t>;
-  return float_row_of<Formula<kKind>>(dtype);
+UnaryRow row_for(DType dtype) {
+  using enum UnaryKind;
+  if constexpr (kKind == Not) return &not_row;
+  if constexpr (kKind == Neg || kKind == Abs || kKind == Sign || kKind == Relu || kKind == Clip) {
+    if (dtype == DType::I8) return &integer_row<kKind, std::int8_t>;
+    if (dtype == DType::I32) return &integer_row<kKind, std::int32_t>;
+    if (dtype == DType::I64) return &integer_row<kKind, std::int64_t>;
+  }
+  if constexpr (kKind != Not) return float_row_of<Formula<kKind>>(dtype);
 }
 
 }  // namespace
 
 UnaryRow row_of(const Unary& op, DType dtype) {
-  using enum UnaryKind;
-  switch (op.kind) {
-    case Relu:
-      return number_row_of<Relu>(dtype);
-    case LeakyRelu:
-      return float_row_of<Formula<LeakyRelu>>(dtype);
-    case Sigmoid:
-      return float_row_of<Formula<Sigmoid>>(dtype);
-    case Tanh:
-      return float_row_of<Formula<Tanh>>(dtype);
-    case Gelu:
-      return op.approximate == "tanh" ? float_row_of<GeluTanh>(dtype)
-                                      : float_row_of<Formula<Gelu>>(dtype);
-    case Exp:
-      return float_row_of<Formula<Exp>>(dtype);
-    case Log:
-      return float_row_of<Formula<Log>>(dtype);
-    case Sqrt:
-      return float_row_of<Formula<Sqrt>>(dtype);
-    case Reciprocal:
-      return float_row_of<Formula<Reciprocal>>(dtype);
-    case Neg:
-      return number_row_of<Neg>(dtype);
-    case Abs:
-      return number_row_of<Abs>(dtype);
-    case Sign:
-      return number_row_of<Sign>(dtype);
-    case Erf:
-      return float_row_of<Formula<Erf>>(dtype);
-    case Clip:
-      return number_row_of<Clip>(dtype);
-    case Elu:
-      return float_row_of<Formula<Elu>>(dtype);
-    case Softplus:
-      return float_row_of<Formula<Softplus>>(dtype);
-    case Softsign:
-      return float_row_of<Formula<Softsign>>(dtype);
-    case Not:
-      return &not_row;
-  }
-  return nullptr;
+  if (op.kind == UnaryKind::Gelu && op.approximate == "tanh") return float_row_of<GeluTanh>(dtype);
+  return visit_kind<UnaryKind::Not>(op.kind, [&](auto one) { return row_for<one()>(dtype); });
 }
 
 namespace {
 
 class UnaryKernel : public Kernel {
  public:
-  UnaryKernel(const KernelQuery& query, Device&)
-      : UnaryKernel(query, query.as<Unary>(), query.outputs[0].spec) {}
+  UnaryKernel(const KernelQuery& query, Device&) : UnaryKernel(query, query.as<Unary>()) {}
 
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    const auto* x = args.inputs[0];
-    auto* y = args.outputs[0];
-    loop_.run([&](const auto& at, std::int64_t count) {
-      row_(x + at[1] * size_, y + at[0] * size_, count, parameters_);
+    rows_.run(args, [&](const auto& inputs, std::byte* y, std::int64_t count) {
+      row_(inputs[0].x, y, count, parameters_);
     });
   }
 
  private:
-  UnaryKernel(const KernelQuery& query, const Unary& op, const TensorSpec& y)
-      : loop_(y.shape, {operand_strides(query.outputs[0], y.shape),
-                        operand_strides(query.inputs[0], y.shape)}),
-        row_(row_of(op, y.dtype)),
-        parameters_{op.alpha, op.min, op.max},
-        size_(static_cast<std::int64_t>(dtype_size(y.dtype))) {}
+  UnaryKernel(const KernelQuery& query, const Unary& op)
+      : rows_(query),
+        row_(row_of(op, query.outputs[0].spec.dtype)),
+        parameters_{op.alpha, op.min, op.max} {}
 
-  ElementwiseLoop<2> loop_;
+  NodeRows<1> rows_;
   UnaryRow row_;
   UnaryParameters parameters_;
-  std::int64_t size_;
 };
 
 }  // namespace
