@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/onnx/element_type.h"
 #include "core/onnx/import_graph.h"
 #include "core/onnx/node_import.h"
 #include "core/onnx/translation_list.h"
@@ -29,8 +30,11 @@ Shape bound_shape(const ModelValue& input, const ImportOptions& options) {
   const Tensor* content = given == options.given.end() ? nullptr : given->second.get();
   const auto rank = static_cast<std::int64_t>(input.shape.size());
   if (content != nullptr && input.has_shape && content->shape().rank() != rank) {
-    throw InvalidArgument(fmt::format("input \"{}\" has {} dimensions, the model wants {}",
-                                      input.name, content->shape().rank(), rank));
+    const bool too_few = content->shape().rank() < rank;
+    throw InvalidArgument(
+        fmt::format("input \"{}\" has {} dimensions, {}, and the model wants {}; in NumPy, {}",
+                    input.name, content->shape().rank(), to_string(content->shape()), rank,
+                    too_few ? "array[None] adds one in front" : "array[0] removes the first one"));
   }
   if (!input.has_shape && content == nullptr) {
     throw InvalidArgument(fmt::format("input \"{}\" has no shape in the model", input.name));
@@ -114,8 +118,11 @@ class Importer {
     const auto given = options_.given.find(input.name);
     auto content = given == options_.given.end() ? nullptr : given->second;
     if (content != nullptr && content->dtype() != input.dtype) {
-      throw InvalidArgument(fmt::format("input \"{}\" is {}, the model wants {}", input.name,
-                                        to_string(content->dtype()), to_string(input.dtype)));
+      const auto in_file = input.dtype == DType::BF16 ? DType::F32 : input.dtype;
+      throw InvalidArgument(fmt::format(
+          "input \"{}\" is {}, the model wants {}; in NumPy, array.astype(\"{}\") converts it",
+          input.name, to_string(content->dtype()), to_string(input.dtype),
+          element_type_name(element_number(in_file))));
     }
     const TensorSpec spec{input.dtype, bound_shape(input, options_)};
     require_one_size_per_symbol(input, spec.shape);

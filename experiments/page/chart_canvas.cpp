@@ -103,6 +103,27 @@ std::string fitted(const std::string& text, double width) {
   return result + "…";
 }
 
+namespace {
+
+/// The text in lines of that width, broken at blanks. A longer word is shortened.
+std::vector<std::string> lines_of(const std::string& text, double width) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(' ', at), text.size());
+    const auto word = fitted(text.substr(at, end - at), width);
+    const bool fits = !lines.empty() && text_width(lines.back() + " " + word) <= width;
+    if (fits) {
+      lines.back() += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::string dash_attribute(std::size_t colour) {
   constexpr std::array<std::string_view, 5> dashes = {"", "7 3", "2 3", "8 3 2 3", "12 4"};
   const auto dash = dashes.at(colour % dashes.size());
@@ -159,9 +180,9 @@ double Canvas::legend(const Chart& chart, double y) {
   double x = 0;
   for (const auto& series : chart.series) {
     if (series.points.empty()) continue;
-    const auto kind = series.kind.empty() ? "" : " · " + series.kind;
-    const auto words = fitted(series.name, width_ - 30 - text_width(kind)) + kind;
-    const double width = 28 + text_width(words) + 18;
+    const auto words = series.name + (series.kind.empty() ? "" : " · " + series.kind);
+    const auto lines = lines_of(words, width_ - 30);
+    const double width = lines.size() > 1 ? width_ + 18 : 28 + text_width(words) + 18;
     if (x > 0 && x + width - 18 > width_) {
       x = 0;
       y += kLegendRow;
@@ -175,7 +196,10 @@ double Canvas::legend(const Chart& chart, double y) {
       }
       shape(x + 11, y + 10, series.colour, series.kind);
     }
-    text(x + 28, y + 14, "start", "name", words);
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      if (line > 0) y += kLegendRow;
+      text(x + 28, y + 14, "start", "name", lines[line]);
+    }
     close();
     x += width;
   }

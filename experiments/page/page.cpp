@@ -69,7 +69,8 @@ std::string fold_html(std::string_view line, const Table& table) {
                      table_html(table));
 }
 
-/// Numbers and words of an object, one name each. Nested members have names like "model depth".
+/// Numbers and words of an object, one name each. Nested members have names like "model depth". A
+/// member that repeats the name and text of an earlier one is left out.
 void add_facts(std::vector<std::pair<std::string, Cell>>& facts, const std::string& name,
                const JsonView& part) {
   if (part.is_object()) {
@@ -86,7 +87,10 @@ void add_facts(std::vector<std::pair<std::string, Cell>>& facts, const std::stri
   const bool number = part.json().is_number();
   Cell cell = number ? number_cell(part) : text_cell(text);
   cell.text = number ? fmt::format("{:.6g}", part.number()) : std::move(text);
-  facts.emplace_back(name, std::move(cell));
+  const auto same = [&](const auto& fact) {
+    return fact.first == name && fact.second.text == cell.text;
+  };
+  if (std::ranges::none_of(facts, same)) facts.emplace_back(name, std::move(cell));
 }
 
 }  // namespace

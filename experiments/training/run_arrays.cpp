@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/io/npy.h"
 #include "core/io/sha256.h"
 #include "experiments/training/imported_network.h"
@@ -170,8 +171,8 @@ std::vector<std::string> files_of_inputs(const onnx::Model& model,
                         name, fmt::join(names, ", ")));
       }
       if (next == model.inputs.size()) {
-        throw InvalidArgument(
-            fmt::format("the option input \"{}\": the model has {} inputs", text, files.size()));
+        throw InvalidArgument(fmt::format("the option input \"{}\": the model has {}", text,
+                                          counted(std::ssize(files), "input")));
       }
       input = model.inputs.begin() + static_cast<std::ptrdiff_t>(next++);
     }

@@ -4,7 +4,7 @@ import ast
 import struct
 
 FLOAT, INT32, INT64, DOUBLE, BFLOAT16 = 1, 6, 7, 11, 16
-LETTERS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q"}
+LETTERS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B"}
 
 
 def varint(value):

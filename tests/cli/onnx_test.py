@@ -1,5 +1,7 @@
 """`triptych run` and `triptych import` on ONNX files."""
 # SPDX-License-Identifier: Apache-2.0
+import math
+
 from onnx_files import *
 from support import *
 
@@ -114,10 +116,16 @@ class OnnxFiles(ProgramTest):
     def test_broken_files_and_wrong_inputs_end_with_2(self):
         run = ["run", "model.onnx", *DIR]
         self.expect_error(2, *run, says=['input "x"', "--input x=FILE.npy"])
-        self.expect_error(2, *run, "--input", "x.npy", "--input", "x.npy", says="the model has 1 inputs")
+        self.expect_error(2, *run, "--input", "x.npy", "--input", "x.npy", says="the model has 1 input\n")
         self.expect_error(2, *run, "--input", "x.npy", "--input", "x=x.npy", says="given already")
         save_npy(self.folder / "z.npy", (2, 4), [0] * 8)
         self.expect_error(2, *run, "--input", "z.npy", says=["[2, 4]", "[2, 3]"])
+        for name, shape, descr, remedy in (("few", (3,), "<f4", "the model wants 2; in NumPy, array[None] adds"),
+                                           ("many", (1, 2, 3), "<f4", "the model wants 2; in NumPy, array[0] removes"),
+                                           ("bytes", (2, 3), "|u1", 'is u8, the model wants f32; in NumPy, '
+                                                                    'array.astype("float32") converts it')):
+            save_npy(self.folder / f"{name}.npy", shape, [1] * math.prod(shape), descr)
+            self.expect_error(2, *run, "--input", f"{name}.npy", says=remedy)
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "rows=2", says='"rows"')
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "batch=5", says="[5, 3]")
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "batch=0", says="batch=8")

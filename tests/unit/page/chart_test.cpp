@@ -77,6 +77,18 @@ TEST(Chart, says_units_on_both_axes_and_kinds_in_the_legend) {
   EXPECT_THAT(svg, HasSubstr("array · simulated"));
 }
 
+TEST(Chart, breaks_a_long_name_of_the_legend_into_lines) {
+  auto chart = times();
+  chart.series[0].name = "reads of the unified buffer by the systolic array";
+  const auto svg = inline_svg(chart, 240);
+  EXPECT_THAT(svg, Not(HasSubstr("…")));
+  for (const char* words : {">reads of the unified buffer", "systolic array", "measured</text>"})
+    EXPECT_THAT(svg, HasSubstr(words));
+  EXPECT_EQ(count_of(inline_svg(times(), 240), "class=\"name\""),
+            count_of(svg, "class=\"name\"") - 1)
+      << "the name has a second line";
+}
+
 TEST(Chart, draws_each_point_with_a_tooltip_of_its_numbers) {
   const auto svg = inline_svg(times(), 600);
   EXPECT_EQ(count_of(svg, "class=\"mark"), 3);

@@ -50,6 +50,16 @@ TEST(ComparePage, says_identical_in_words) {
   EXPECT_THAT(page, HasSubstr("no GPU here: no driver"));
 }
 
+TEST(ComparePage, states_a_fact_of_two_members_once) {
+  auto input = report(pair(), verdict(true));
+  input["results"]["experiment"]["model"] = {{"name", "unet-s"}, {"depth", 3}};
+  const auto page = compare_page(input);
+  const std::string fact = "<dt>model name</dt>";
+  EXPECT_NE(page.find(fact), page.npos);
+  EXPECT_EQ(page.find(fact), page.rfind(fact));
+  EXPECT_THAT(page, HasSubstr("<dt>model depth</dt>"));
+}
+
 TEST(ComparePage, says_where_machines_part_and_why) {
   auto parted = verdict(false);
   parted["first_difference"] = {{"machines", {"cpu", "b"}},
