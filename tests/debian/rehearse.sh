@@ -39,6 +39,7 @@ make_system() {
   ${proxy:+env http_proxy="$proxy"} debootstrap --variant=minbase --include=ca-certificates,git "$1" "$2" "$3" \
     >"$2.log" || { tail -n 20 "$2.log" >&2; return 1; }
   [ -z "$proxy" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$2/etc/apt/apt.conf.d/proxy"
+  echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe-io"  # after a crash it is made again
   touch "$2/.complete"
 }
 
