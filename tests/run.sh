@@ -18,10 +18,12 @@
 #     labs      every lab: untouched, solved, and with each typical mistake
 #     mutants   wrong conditions in core, backends, parallel and metrics: the tests above notice nine in ten
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
+#     debian    the quickstart and the tests above on bare systems of Debian 12 and 13; needs root, debootstrap and
+#               a mirror, and takes about an hour the first time
 # docs/contributing/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs mutants timing)
+parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs mutants timing debian)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -63,6 +65,7 @@ python() { build long triptych triptych_python_package && run long -L python; }
 labs() { build long triptych && run long -L labs; }
 mutants() { python3 -B tests/mutation/mutants.py build/mutants; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }
+debian() { bash tests/debian/rehearse.sh bookworm trixie; }
 
 main() {
   local started=$SECONDS part

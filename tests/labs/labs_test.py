@@ -15,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import notebook as notebooks
 
 PROGRAM, NUMBER = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 FEW = "--few" in sys.argv
+JUNK = b"\x7fELF, cut short"
 HERE = pathlib.Path(__file__).resolve().parent
 SOLUTION = next((HERE / "solutions").glob(f"{NUMBER}-*"))
 LAB = importlib.import_module(f"wrong_{NUMBER}")
@@ -170,6 +172,19 @@ class Lab(unittest.TestCase):
                 self.assertEqual(lost, losses, said)
                 for part in says:
                     self.assertIn(part, said)
+
+    @unittest.skipUnless(NUMBER == 1, "lab 1 stands for those whose answers Verilator compiles")
+    def test_the_cache_keeps_whole_objects_of_verilators_run_time(self):
+        self.solve()
+        self.succeed("predict", NUMBER, self.folder)
+        kept = self.root / "triptych" / "labs"
+        with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.root)):
+            self.check(True)
+            objects = {path: path.read_bytes() for path in kept.iterdir()}
+            self.assertEqual(sorted(path.name.split("-")[0] for path in objects), ["verilated", "verilated_threads"])
+            next(iter(objects)).write_bytes(JUNK)
+            self.check(True)
+        self.assertEqual({path: path.read_bytes() for path in kept.iterdir()}, objects)
 
 
 if __name__ == "__main__":
