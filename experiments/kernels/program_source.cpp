@@ -64,19 +64,31 @@ constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
 
 /// Headers that are not in the prelude.
 constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
-    {"cooperative_groups.h", "cooperative_groups.h"},
-    {"cooperative_groups/reduce.h", "cooperative_groups.h"},
-    {"cooperative_groups/scan.h", "cooperative_groups.h"},
+    {"cooperative_groups.h", "group_functions.h"},
+    {"cooperative_groups/reduce.h", "group_functions.h"},
+    {"cooperative_groups/scan.h", "group_functions.h"},
     {"cuda_fp16.h", "narrow_floats.h"},
     {"cuda_fp16.hpp", "narrow_floats.h"},
-    {"cuda_bf16.h", "narrow_floats.h"}};
+    {"cuda_bf16.h", "narrow_floats.h"},
+    {"hip/hip_runtime.h", "hip_runtime.h"},
+    {"hip/hip_runtime_api.h", "hip_runtime.h"},
+    {"hip/hip_cooperative_groups.h", "group_functions.h"},
+    {"hip/hip_fp16.h", "narrow_floats.h"}};
+
+/// Content of kDeclaredHeaders: C++ files have no prelude.
+constexpr std::string_view kDeclarations =
+    "#if defined(__cplusplus) && !defined(__CUDA__)\n"
+    "#include \"backends/cuda/program/host_prelude.h\"\n#endif\n";
 
 /// Options of clang's CUDA front end for this processor: no files of a CUDA installation, and the
 /// launch sequence that hands a kernel's arguments on one by one.
 constexpr std::string_view kFrontEnd =
     "-x cuda --cuda-host-only -std=gnu++20 -nocudainc -nocudalib -Wno-unknown-cuda-version "
-    "-Wno-deprecated-declarations -Xclang -target-sdk-version=9.0 -Xclang "
-    "-fcuda-allow-variadic-functions -g1 -gdwarf-4 -gcolumn-info -fno-omit-frame-pointer -c";
+    "-Xclang -target-sdk-version=9.0 -Xclang -fcuda-allow-variadic-functions";
+constexpr std::string_view kAllFiles =
+    "-Wno-deprecated-declarations -Wno-register -Wno-c++11-narrowing -g1 -gdwarf-4 -gcolumn-info "
+    "-fno-omit-frame-pointer -c";
+constexpr std::string_view kHostOptimisation = "-O1 -fno-delete-null-pointer-checks";
 
 /// Without optimisation each load and store of the source is one call.
 constexpr std::string_view kInstrumentation =
@@ -142,6 +154,15 @@ class Tokens {
   char last_ = ' ';
 };
 
+enum class Language : std::uint8_t { Cuda, Cpp, C };
+
+/// As nvcc and hipcc tell them apart.
+Language language_of(const fs::path& file) {
+  const auto suffix = file.extension();
+  if (suffix == ".c") return Language::C;
+  return suffix == ".cpp" || suffix == ".cc" || suffix == ".cxx" ? Language::Cpp : Language::Cuda;
+}
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// A program's build: three libraries from any number of files.
@@ -149,7 +170,9 @@ class ProgramBuild {
  public:
   ProgramBuild(const ProgramSource& source, const fs::path& folder, std::string compiler)
       : source_(source), folder_(folder), compiler_(std::move(compiler)) {
-    for (const char* header : kDeclaredHeaders) folder_.write(fs::path("cuda") / header, "");
+    for (const char* header : kDeclaredHeaders) {
+      folder_.write(fs::path("cuda") / header, kDeclarations);
+    }
     for (const auto& [header, what] : kMissingLibraries) {
       folder_.write(
           fs::path("cuda") / header,
@@ -165,9 +188,17 @@ class ProgramBuild {
 
   void compile_host(std::size_t file) const {
     Words command = front_end(file);
-    append(command, "-O1 -fno-delete-null-pointer-checks -Xclang -fcuda-include-gpubinary -Xclang");
-    command.push_back((folder_.path() / "empty.fatbin").string());
+    append(command, kHostOptimisation);
+    if (has_kernels(file)) {
+      append(command, "-Xclang -fcuda-include-gpubinary -Xclang");
+      command.push_back((folder_.path() / "empty.fatbin").string());
+    }
     folder_.run(command, step("host", file), source_.files[file].string());
+  }
+
+  /// False for C and C++, as nvcc has it.
+  bool has_kernels(std::size_t file) const {
+    return language_of(source_.files[file]) == Language::Cuda;
   }
 
   void compile_kernels(std::size_t file) const {
@@ -192,7 +223,7 @@ class ProgramBuild {
   }
 
   void link(const fs::path& folder) const {
-    const auto kernels = objects("kernels");
+    const auto kernels = objects("kernels", false);
     folder_.reserve_shared_memory(kernels, kNoEntries);
     Words command = {"g++", "-shared", "-Wl,-Bsymbolic"};
     command.insert(command.end(), kernels.begin(), kernels.end());
@@ -209,10 +240,10 @@ class ProgramBuild {
     for (const char* name : {"exit", "abort", "__assert_fail"}) {
       command.push_back(fmt::format("-Wl,--wrap={}", name));
     }
-    const auto host = objects("host");
+    const auto host = objects("host", true);
     command.insert(command.end(), host.begin(), host.end());
     command.push_back((folder / cuda::program::kBridgeLibrary).string());
-    append(command, "-lpthread -lm");
+    append(command, "-lpthread -lm -Wl,--as-needed -lgomp");
     folder_.run(command, "host-library", source_.files[0].string(),
                 folder / cuda::program::kHostLibrary);
   }
@@ -228,22 +259,28 @@ class ProgramBuild {
   static std::string step(const char* part, std::size_t file) {
     return fmt::format("{}-{}", part, file);
   }
-  Words objects(const char* part) const {
+  Words objects(const char* part, bool all) const {
     Words list;
     for (std::size_t i = 0; i < source_.files.size(); ++i) {
-      list.push_back(folder_.object(step(part, i)));
+      if (all || has_kernels(i)) list.push_back(folder_.object(step(part, i)));
     }
     return list;
   }
 
   Words front_end(std::size_t file) const {
+    const auto language = language_of(source_.files[file]);
     Words command = {compiler_};
-    append(command, kFrontEnd);
+    append(command, language == Language::Cuda  ? kFrontEnd
+                    : language == Language::Cpp ? "-x c++ -std=gnu++20"
+                                                : "-x c -std=gnu17");
+    append(command, kAllFiles);
     append(command, kTargetOptions);
     command.push_back("-I" + folder_.path().string());
     command.push_back("-I" + (folder_.path() / "cuda").string());
-    command.emplace_back("-include");
-    command.push_back((folder_.path() / "backends/cuda/program/prelude.h").string());
+    if (language == Language::Cuda) {
+      command.emplace_back("-include");
+      command.push_back((folder_.path() / "backends/cuda/program/prelude.h").string());
+    }
     command.insert(command.end(), source_.options.begin(), source_.options.end());
     command.push_back(source_.files[file].string());
     return command;
@@ -310,7 +347,9 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   };
   auto run_time = start([&] { build.compile_run_time(); });
   for (std::size_t i = 0; i < source.files.size(); ++i) {
-    auto kernels = start([&, i] { build.compile_kernels(i); });
+    auto kernels = start([&, i] {
+      if (build.has_kernels(i)) build.compile_kernels(i);
+    });
     build.compile_host(i);
     kernels.get();
   }

@@ -342,14 +342,18 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
       "memcpy",       "memmove",    "memset",       "TRIPTYCH_",   "__CUDA_ARCH__"};
   // Words of whole programs: those of CUDA and of its compiler.
   const std::vector<std::string> of_programs = {"__", "CUD", "cudaStream", "TRIPTYCH_"};
+  const std::vector<std::string> of_hip_programs = {"__HIP", "HIP_", "hip", "TRIPTYCH_"};
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/cli/programs/")) continue;  // programs as users write them
     const bool language = file == "backends/cuda/emulation/language.h";
     const bool of_a_program = file == "backends/cuda/program/prelude.h" ||
+                              file == "backends/cuda/program/host_prelude.h" ||
                               file.starts_with("backends/cuda/program/runtime_api.h");
+    const bool of_hip = file == "backends/cuda/program/hip_runtime.h";
     const auto& allowed = file == "backends/cuda/plain/words.h" ? of_plain_cuda
                           : language                            ? of_cuda
                           : of_a_program                        ? of_programs
+                          : of_hip                              ? of_hip_programs
                                                                 : of_the_project;
     for (const auto& line : read_lines(kRoot / file)) {
       std::smatch match;

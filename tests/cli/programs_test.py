@@ -97,9 +97,9 @@ class Programs(ProgramTest):
         self.assertEqual((kernels["Kernel"]["launches"], kernels["Kernel2"]["launches"]), (7, 7))
         self.assertEqual(kernels["Kernel2"]["global"]["atomic"]["lanes"], 99)
 
-    def test_two_files_share_kernels_and_functions(self):
-        result, kernels = self.program("two_files.cu", sources=["two_files_device.cu"])
-        self.assertEqual(result["output"], "first 100\n100 162\n")
+    def test_files_share_kernels_and_functions(self):
+        result, kernels = self.program("two_files.cu", sources=["two_files_device.cu", "two_files_host.cpp"])
+        self.assertEqual(result["output"], "first 100\n100 162 0\n")
         self.assertEqual(sorted(kernels), ["start", "start(int*, int, int)"])
 
     def test_groups_of_threads_work_together(self):
@@ -116,6 +116,21 @@ class Programs(ProgramTest):
                                            "0001/3380 ae66/bdcd 7c00/7f80 03ff/3880 \n")
         load = kernels["dot"]["global"]["load"]  # a half2 is one access
         self.assertEqual((load["requests"], load["useful_bytes"]), (8, 8 * 32 * 4))
+
+    def test_textures_and_surfaces(self):
+        result, kernels = self.program("textures.cu")
+        self.assertEqual(result["output"], "3 0 9 9.5 12 1.2 8.5 10 3 25 \n255 0 10 255\n6 22 38 54\n")
+        # Rows of 16 bytes: two in a sector. A linear filter between two texels reads both.
+        load = kernels["sum_rows"]["global"]["load"]
+        self.assertEqual((load["requests"], load["lanes"], load["sectors"]), (4, 16, 8))
+        self.assertEqual(kernels["read_all"]["global"]["load"]["lanes"], 14)
+        self.assertEqual(kernels["invert"]["global"]["store"]["lanes"], 4)
+
+    def test_a_program_of_hip(self):
+        result, kernels = self.program("saxpy.hip")
+        self.assertEqual(result["output"], "224 on a warp of 32\n")
+        self.assertEqual(kernels["saxpy"]["global"]["load"]["lanes"], 200)
+        self.assertEqual(kernels["sum"]["warp_operations"], 5)
 
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")

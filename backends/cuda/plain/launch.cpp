@@ -55,7 +55,8 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(other.size_), mapped_(other.mapped_) {}
 
 LaunchResult run(const KernelLibrary& library, const Launch& launch) {
-  const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain);
+  const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain,
+                    launch.textures);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,

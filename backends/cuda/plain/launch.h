@@ -38,7 +38,8 @@ struct Launch {
   emulation::LaunchShape shape;
   std::vector<DeviceArray> arrays;
   Explanation explain;  ///< of addresses outside of the arrays
-  int threads = 1;      ///< of this processor. With one, all runs are the same
+  const TextureTable* textures = nullptr;
+  int threads = 1;  ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
 };

@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 3;
+inline constexpr unsigned kServicesVersion = 4;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t {
@@ -27,6 +27,40 @@ enum class Touch : std::uint8_t {
 /// Indices of the running thread.
 struct Indices {
   emulation::Dim3 thread, block, block_dim, grid_dim;
+};
+
+/// Shapes of textures and surfaces. Elements: an array in linear memory.
+enum class TextureShape : std::uint8_t {
+  Elements,
+  Line,
+  Plane,
+  Volume,
+  LineLayers,
+  PlaneLayers,
+  Cube,
+  CubeLayers
+};
+enum class ChannelValue : std::uint8_t { Integer, Float };
+
+/// A read of a texture, and the values that the program expects.
+struct TextureRead {
+  std::uint64_t object = 0;
+  TextureShape shape = TextureShape::Plane;
+  ChannelValue kind = ChannelValue::Float;
+  unsigned channels = 1;
+  std::int64_t layer = 0;  ///< or the index of an element
+  float at[3] = {};
+};
+
+enum class SurfaceBoundary : std::uint8_t { Zero, Clamp, Trap };
+
+/// An access to a surface: x counts bytes.
+struct SurfaceAccess {
+  std::uint64_t object = 0;
+  TextureShape shape = TextureShape::Plane;
+  SurfaceBoundary boundary = SurfaceBoundary::Trap;
+  std::size_t bytes = 4;
+  std::int64_t x = 0, y = 0, slice = 0;
 };
 
 struct Services {
@@ -53,6 +87,10 @@ struct Services {
   unsigned (*lane_index)();
   Indices (*indices)();
   void (*fence)(const emulation::Location&, bool for_all_blocks);
+  /// Four channels of a texture, as bits of floats or as integers.
+  void (*read_texture)(const TextureRead&, std::uint32_t* channels, const emulation::Location&);
+  /// Where the bytes of an access to a surface are. nullptr: outside.
+  void* (*find_in_surface)(const SurfaceAccess&, const emulation::Location&);
 };
 
 enum class ParameterKind : std::uint8_t { Pointer, Bool, Signed, Unsigned, Floating, Other };

@@ -21,6 +21,7 @@ constexpr std::uintptr_t kFirstPage = 4096;
 /// Bytes that an int can lead astray.
 constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 
+const TextureTable no_textures;
 thread_local const Watch* current_watch = nullptr;
 thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
 
@@ -68,12 +69,13 @@ const Variable* variable_at(std::span<const Variable> variables, std::uint64_t a
 }  // namespace
 
 Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-             std::size_t dynamic_bytes, Explanation explain)
+             std::size_t dynamic_bytes, Explanation explain, const TextureTable* textures)
     : library_(library),
       arrays_(arrays),
       dynamic_bytes_(dynamic_bytes),
       used_(library.shared_variables().size()),
-      explain_(std::move(explain)) {
+      explain_(std::move(explain)),
+      textures_(textures == nullptr ? &no_textures : textures) {
   content_of_.reserve(arrays.size());
   for (const auto& array : arrays) {
     auto* content = array.content;
@@ -226,6 +228,38 @@ void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, 
   record(Space::Shared, how, address, bytes, where);
 }
 
+void Watch::read_texture(const TextureRead& read, std::uint32_t* channels,
+                         const Location& where) const {
+  const auto found = textures_->textures.find(read.object);
+  if (found == textures_->textures.end()) {
+    Block::current().fail(FaultKind::OutOfBounds, where,
+                          "reads a texture that was not created, or was destroyed");
+  }
+  const auto& texture = found->second;
+  if (auto wrong = mistake_in(texture, read); !wrong.empty()) {
+    Block::current().fail(FaultKind::OutOfBounds, where, std::move(wrong));
+  }
+  const auto taps = taps_of(texture, read);
+  for (unsigned i = 0; i < taps.count; ++i) {
+    if (taps.taps[i].texel == nullptr) continue;
+    access(Touch::Load, reinterpret_cast<std::uintptr_t>(taps.taps[i].texel),
+           texture.texels.texel_bytes(), where);
+  }
+  std::ranges::copy(mix(texture, taps), channels);
+}
+
+std::byte* Watch::find_in_surface(const SurfaceAccess& access, const Location& where) const {
+  const auto found = textures_->surfaces.find(access.object);
+  if (found == textures_->surfaces.end()) {
+    Block::current().fail(FaultKind::OutOfBounds, where,
+                          "uses a surface that was not created, or was destroyed");
+  }
+  if (auto wrong = mistake_in(found->second, access); !wrong.empty()) {
+    Block::current().fail(FaultKind::OutOfBounds, where, std::move(wrong));
+  }
+  return bytes_of(found->second, access);
+}
+
 /// The array with a begin or end no further away than its length, or than a kilobyte.
 const DeviceArray* Watch::nearest(std::uintptr_t address) const {
   const DeviceArray* best = nullptr;
@@ -323,6 +357,14 @@ void fence(const Location& where, bool for_all_blocks) {
   Recorder::current().fence(where, for_all_blocks);
 }
 
+void read_texture(const TextureRead& read, std::uint32_t* channels, const Location& where) {
+  current_watch->read_texture(read, channels, where);
+}
+
+void* find_in_surface(const SurfaceAccess& access, const Location& where) {
+  return current_watch->find_in_surface(access, where);
+}
+
 }  // namespace
 
 const Services& watch_services() {
@@ -340,6 +382,8 @@ const Services& watch_services() {
       .lane_index = emulation::lane_index,
       .indices = indices,
       .fence = fence,
+      .read_texture = read_texture,
+      .find_in_surface = find_in_surface,
   };
   return services;
 }

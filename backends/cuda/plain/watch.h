@@ -16,6 +16,7 @@
 #include "backends/cuda/emulation/recorder.h"
 #include "backends/cuda/plain/array_content.h"
 #include "backends/cuda/plain/kernel_library.h"
+#include "backends/cuda/plain/textures.h"
 
 namespace triptych::cuda::plain {
 
@@ -35,9 +36,10 @@ using Explanation = std::function<std::string(std::uintptr_t address)>;
 
 class Watch {
  public:
-  /// `dynamic_bytes`: of shared memory, that the launch asks for.
+  /// `dynamic_bytes`: of shared memory, that the launch asks for. `textures` may be nullptr.
   Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-        std::size_t dynamic_bytes, Explanation explain = {});
+        std::size_t dynamic_bytes, Explanation explain = {},
+        const TextureTable* textures = nullptr);
 
   /// The calling thread of the processor begins to run a thread of the launch.
   void enter() const;
@@ -45,6 +47,11 @@ class Watch {
   /// Fails the running thread where it may not do this. Else counts and checks it.
   void access(Touch how, std::uintptr_t address, std::size_t bytes,
               const emulation::Location& where) const;
+  /// Each texel of the read is a load.
+  void read_texture(const TextureRead& read, std::uint32_t* channels,
+                    const emulation::Location& where) const;
+  /// The bytes of the access, which the caller then loads or stores. nullptr: outside.
+  std::byte* find_in_surface(const SurfaceAccess& access, const emulation::Location& where) const;
   /// The array or variable at an address, for messages. Empty: none.
   std::string name(std::uintptr_t address) const;
   const KernelLibrary& library() const { return library_; }
@@ -68,6 +75,7 @@ class Watch {
   std::vector<std::unique_ptr<ArrayContent>> contents_;  ///< of arrays without an own one
   std::vector<ArrayContent*> content_of_;                ///< by array. nullptr: all is written
   Explanation explain_;
+  const TextureTable* textures_;
 };
 
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the

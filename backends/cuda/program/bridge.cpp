@@ -48,6 +48,11 @@ void __cudaRegisterVar(void**, const void* shadow, char*, const char* symbol, in
   runtime->register_variable(shadow, symbol, is_constant != 0);
 }
 
+void __cudaRegisterTexture(void**, const void* reference, const void**, const char* symbol, int,
+                           int, int) {
+  runtime->register_texture(reference, symbol);
+}
+
 // Ends of the program (the linker's option --wrap).
 [[noreturn]] void __wrap_exit(int status) {
   runtime->end(status, "", __builtin_return_address(0));

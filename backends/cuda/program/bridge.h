@@ -9,7 +9,7 @@
 namespace triptych::cuda::program {
 
 /// Increases with each change of Runtime or of calls.inc.
-inline constexpr unsigned kRuntimeVersion = 1;
+inline constexpr unsigned kRuntimeVersion = 2;
 
 /// The address to which a call of the user's code returns.
 using Place = const void*;
@@ -22,6 +22,7 @@ struct Runtime {
 #undef TRIPTYCH_CALL
   void (*register_kernel)(const void* stub, const char* symbol);
   void (*register_variable)(const void* shadow, const char* symbol, bool is_constant);
+  void (*register_texture)(const void* reference, const char* symbol);
   /// The program ends, by exit, abort or a failed assertion. Does not return.
   void (*end)(int status, const char* reason, Place place);
 };

@@ -13,8 +13,15 @@ namespace triptych::cuda::program::calls {
 #undef TRIPTYCH_CALL
 // NOLINTEND(readability-identifier-naming)
 
+/// Rows of bytes, and slices of rows.
+struct Rows {
+  void* data;
+  std::size_t pitch, slice;
+};
+
 void register_kernel(const void* stub, const char* symbol);
 void register_variable(const void* shadow, const char* symbol, bool is_constant);
+void register_texture(const void* reference, const char* symbol);
 [[noreturn]] void end(int status, const char* reason, Place place);
 
 /// The variable behind a symbol. nullptr, with a finding: none.
@@ -22,5 +29,16 @@ const plain::Variable* variable_of(const char* call, Place place, const void* sy
 /// Copies with all checks.
 cudaError_t copy(const char* call, Place place, void* to, const void* from, std::size_t bytes,
                  cudaMemcpyKind kind);
+/// Copies rows of `extent.width` bytes.
+cudaError_t copy_box(const char* call, Place place, const Rows& to, const Rows& from,
+                     const cudaExtent& extent, cudaMemcpyKind kind);
+cudaError_t set(const char* call, Place place, void* to, int value, std::size_t bytes);
+/// `element`: bytes of an element, or 0.
+cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** pointer,
+                     std::size_t bytes, std::size_t element);
+/// nullptr, with a finding: no array.
+const Array* array_of(const char* call, Place place, cudaArray_const_t array);
+/// Gives texels these channels. The mistake in them, or an empty text.
+std::string set_channels(plain::TexelArray& texels, const cudaChannelFormatDesc& channels);
 
 }  // namespace triptych::cuda::program::calls

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "backends/cuda/program/calls.h"
@@ -10,6 +12,7 @@ namespace triptych::cuda::program::calls {
 namespace {
 
 constexpr int kVersion = 12000;
+constexpr int kGreatestPriority = -5;  // of a stream
 constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20,
                       kHeapLimit = std::size_t{8} << 20;
 
@@ -18,6 +21,13 @@ cudaError_t check_device(const char* call, Place place, int device) {
   if (device == 0) return cudaSuccess;
   return session.mistake(cudaErrorInvalidDevice, call, place,
                          fmt::format("there is no device {}; the only one is 0", device));
+}
+
+cudaError_t check_peer(const char* call, Place place, int device) {
+  const auto error = check_device(call, place, device);
+  if (error != cudaSuccess) return error;
+  return Session::current().mistake(cudaErrorInvalidDevice, call, place,
+                                    "a device is no peer of itself, and there is only one");
 }
 
 bool is_stream(const Session& session, cudaStream_t stream) {
@@ -43,9 +53,8 @@ Event* event_of(const char* call, Place place, cudaEvent_t event) {
 
 template <class Handle>
 Handle new_handle() {
-  static std::uintptr_t last = 0x1000;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a name
-  return reinterpret_cast<Handle>(last += 16);
+  return reinterpret_cast<Handle>(Session::current().new_handle());
 }
 
 cudaError_t wait() {
@@ -93,6 +102,24 @@ cudaError_t cudaDeviceCanAccessPeer(Place, int* can, int, int) {
   *can = 0;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceEnablePeerAccess(Place place, int device, unsigned) {
+  return check_peer("cudaDeviceEnablePeerAccess", place, device);
+}
+cudaError_t cudaDeviceDisablePeerAccess(Place place, int device) {
+  return check_peer("cudaDeviceDisablePeerAccess", place, device);
+}
+cudaError_t cudaDeviceGetPCIBusId(Place place, char* text, int bytes, int device) {
+  const auto error = check_device("cudaDeviceGetPCIBusId", place, device);
+  if (error != cudaSuccess) return error;
+  const auto p = properties_of(*Session::current().options.gpu);
+  std::snprintf(text, static_cast<std::size_t>(bytes), "%04x:%02x:%02x.0", p.pciDomainID,
+                p.pciBusID, p.pciDeviceID);
+  return cudaSuccess;
+}
+cudaError_t cudaChooseDevice(Place, int* device, const cudaDeviceProp*) {
+  *device = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceSynchronize(Place) { return wait(); }
 cudaError_t cudaThreadSynchronize(Place) { return wait(); }
 cudaError_t cudaDeviceReset(Place) { return wait(); }
@@ -109,7 +136,7 @@ cudaError_t cudaDeviceSetCacheConfig(Place, cudaFuncCache) { return cudaSuccess;
 cudaError_t cudaDeviceSetSharedMemConfig(Place, cudaSharedMemConfig) { return cudaSuccess; }
 cudaError_t cudaDeviceGetStreamPriorityRange(Place, int* least, int* greatest) {
   if (least != nullptr) *least = 0;
-  if (greatest != nullptr) *greatest = -5;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(Place, int* version) {
@@ -133,18 +160,37 @@ cudaError_t cudaPeekAtLastError(Place) {
 cudaError_t cudaProfilerStart(Place) { return cudaSuccess; }
 cudaError_t cudaProfilerStop(Place) { return cudaSuccess; }
 
-cudaError_t cudaStreamCreate(Place, cudaStream_t* stream) {
+cudaError_t cudaStreamCreate(Place place, cudaStream_t* stream) {
+  return cudaStreamCreateWithPriority(place, stream, 0, 0);
+}
+cudaError_t cudaStreamCreateWithFlags(Place place, cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(place, stream, flags, 0);
+}
+cudaError_t cudaStreamCreateWithPriority(Place, cudaStream_t* stream, unsigned flags,
+                                         int priority) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   *stream = new_handle<cudaStream_t>();
-  session.streams.insert(*stream);
+  session.streams[*stream] = {flags, std::clamp(priority, kGreatestPriority, 0)};
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithFlags(Place place, cudaStream_t* stream, unsigned) {
-  return cudaStreamCreate(place, stream);
+cudaError_t cudaStreamGetFlags(Place place, cudaStream_t stream, unsigned* flags) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream("cudaStreamGetFlags", place, stream);
+  if (error != cudaSuccess) return error;
+  const auto found = session.streams.find(stream);
+  *flags = found == session.streams.end() ? 0 : found->second.flags;
+  return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithPriority(Place place, cudaStream_t* stream, unsigned, int) {
-  return cudaStreamCreate(place, stream);
+cudaError_t cudaStreamGetPriority(Place place, cudaStream_t stream, int* priority) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream("cudaStreamGetPriority", place, stream);
+  if (error != cudaSuccess) return error;
+  const auto found = session.streams.find(stream);
+  *priority = found == session.streams.end() ? 0 : found->second.priority;
+  return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(Place place, cudaStream_t stream) {
   auto& session = Session::current();

@@ -124,6 +124,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                                       .shape = shape,
                                       .arrays = session.heap.arrays(),
                                       .explain = explain_address,
+                                      .textures = &session.textures,
                                       .threads = session.options.threads,
                                       .most_steps = session.options.most_steps,
                                       .barriers_skip_ended = session.options.barriers_skip_ended});
@@ -294,6 +295,7 @@ const Runtime& runtime_table() {
 #undef TRIPTYCH_CALL
       .register_kernel = calls::register_kernel,
       .register_variable = calls::register_variable,
+      .register_texture = calls::register_texture,
       .end = calls::end,
   };
   return table;

@@ -19,32 +19,6 @@ void wait() {
   session.heap.synchronise();
 }
 
-cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** pointer,
-                     std::size_t bytes, std::size_t element) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  if (pointer == nullptr) {
-    return session.mistake(cudaErrorInvalidValue, call, place, "the pointer's address is null");
-  }
-  *pointer = nullptr;
-  if (bytes == 0) return cudaSuccess;
-  const auto most = session.options.gpu->memory_bytes;
-  if (bytes > most || session.heap.used_bytes() > most - bytes) {
-    return session.mistake(cudaErrorMemoryAllocation, call, place,
-                           fmt::format("{} bytes; {} of the GPU's {} are in use", bytes,
-                                       session.heap.used_bytes(), most));
-  }
-  try {
-    const auto name =
-        fmt::format("the {}-byte array of {} ({})", bytes, call, session.text_of(place));
-    *pointer = session.heap.allocate(kind, bytes, element, name).data();
-  } catch (const std::bad_alloc&) {
-    return session.mistake(cudaErrorMemoryAllocation, call, place,
-                           fmt::format("this computer does not have {} bytes", bytes));
-  }
-  return cudaSuccess;
-}
-
 cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_host) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
@@ -64,6 +38,11 @@ cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_ho
         cudaErrorInvalidValue, call, place,
         fmt::format("the pointer is {} bytes behind the beginning of {}",
                     static_cast<std::byte*>(pointer) - memory->data(), memory->name));
+  }
+  if (memory->kind == MemoryKind::Registered) {
+    return session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("{} belongs to the host: cudaHostUnregister releases it", memory->name));
   }
   if (of_host != (memory->kind == MemoryKind::Pinned)) {
     return session.mistake(
@@ -142,6 +121,34 @@ std::optional<std::string> undefined_source(const Allocation* from, const void* 
                      from->name);
 }
 
+}  // namespace
+
+cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** pointer,
+                     std::size_t bytes, std::size_t element) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (pointer == nullptr) {
+    return session.mistake(cudaErrorInvalidValue, call, place, "the pointer's address is null");
+  }
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  const auto most = session.options.gpu->memory_bytes;
+  if (bytes > most || session.heap.used_bytes() > most - bytes) {
+    return session.mistake(cudaErrorMemoryAllocation, call, place,
+                           fmt::format("{} bytes; {} of the GPU's {} are in use", bytes,
+                                       session.heap.used_bytes(), most));
+  }
+  try {
+    const auto name =
+        fmt::format("the {}-byte array of {} ({})", bytes, call, session.text_of(place));
+    *pointer = session.heap.allocate(kind, bytes, element, name).data();
+  } catch (const std::bad_alloc&) {
+    return session.mistake(cudaErrorMemoryAllocation, call, place,
+                           fmt::format("this computer does not have {} bytes", bytes));
+  }
+  return cudaSuccess;
+}
+
 cudaError_t set(const char* call, Place place, void* to, int value, std::size_t bytes) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
@@ -160,26 +167,6 @@ cudaError_t set(const char* call, Place place, void* to, int value, std::size_t 
   note_written(memory, to, bytes);
   return cudaSuccess;
 }
-
-cudaError_t copy_rows(const char* call, Place place, void* to, std::size_t to_pitch,
-                      const void* from, std::size_t from_pitch, std::size_t width,
-                      std::size_t height, cudaMemcpyKind kind) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  if (width > to_pitch || width > from_pitch) {
-    return session.mistake(cudaErrorInvalidPitchValue, call, place,
-                           fmt::format("rows of {} bytes do not fit in pitches of {} and {}", width,
-                                       to_pitch, from_pitch));
-  }
-  for (std::size_t row = 0; row < height; ++row) {
-    const auto error = copy(call, place, static_cast<std::byte*>(to) + row * to_pitch,
-                            static_cast<const std::byte*>(from) + row * from_pitch, width, kind);
-    if (error != cudaSuccess) return error;
-  }
-  return cudaSuccess;
-}
-
-}  // namespace
 
 cudaError_t copy(const char* call, Place place, void* to, const void* from, std::size_t bytes,
                  cudaMemcpyKind kind) {
@@ -203,6 +190,27 @@ cudaError_t copy(const char* call, Place place, void* to, const void* from, std:
   const Opened open_target(target), open_source(source);
   std::memmove(to, from, bytes);
   note_written(target, to, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t copy_box(const char* call, Place place, const Rows& to, const Rows& from,
+                     const cudaExtent& extent, cudaMemcpyKind kind) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto& [width, height, depth] = extent;
+  if (width > to.pitch || width > from.pitch) {
+    return session.mistake(cudaErrorInvalidPitchValue, call, place,
+                           fmt::format("rows of {} bytes do not fit in pitches of {} and {}", width,
+                                       to.pitch, from.pitch));
+  }
+  for (std::size_t i = 0; i < height * depth; ++i) {
+    const auto row = i % height, slice = i / height;
+    const auto error =
+        copy(call, place, static_cast<std::byte*>(to.data) + slice * to.slice + row * to.pitch,
+             static_cast<const std::byte*>(from.data) + slice * from.slice + row * from.pitch,
+             width, kind);
+    if (error != cudaSuccess) return error;
+  }
   return cudaSuccess;
 }
 
@@ -236,23 +244,41 @@ cudaError_t cudaHostGetDevicePointer(Place place, void** device, void* host, uns
   const std::lock_guard lock(session.mutex);
   if (session.heap.find(host) == nullptr) {
     return session.mistake(cudaErrorInvalidValue, "cudaHostGetDevicePointer", place,
-                           "no call of cudaHostAlloc or cudaMallocHost gave this pointer");
+                           "no call of cudaHostAlloc, cudaMallocHost or cudaHostRegister had this "
+                           "pointer");
   }
   *device = host;
   return cudaSuccess;
 }
 
-cudaError_t cudaHostRegister(Place place, void*, size_t, unsigned) {
+cudaError_t cudaHostRegister(Place place, void* pointer, size_t bytes, unsigned) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  return session.mistake(cudaErrorNotSupported, "cudaHostRegister", place,
-                         "not emulated; allocate the memory with cudaMallocHost");
+  constexpr auto kCall = "cudaHostRegister";
+  if (pointer == nullptr || bytes == 0) {
+    return session.mistake(cudaErrorInvalidValue, kCall, place, "there is no memory to register");
+  }
+  const auto* end = static_cast<std::byte*>(pointer) + bytes - 1;
+  for (const auto* memory : {session.heap.find(pointer), session.heap.find(end)}) {
+    if (memory == nullptr || !memory->freed.empty()) continue;
+    return session.mistake(cudaErrorHostMemoryAlreadyRegistered, kCall, place,
+                           fmt::format("the memory is part of {}", memory->name));
+  }
+  session.heap.add_registered(
+      {static_cast<std::byte*>(pointer), bytes},
+      fmt::format("the {}-byte array of cudaHostRegister ({})", bytes, session.text_of(place)));
+  return cudaSuccess;
 }
-cudaError_t cudaHostUnregister(Place place, void*) {
+cudaError_t cudaHostUnregister(Place place, void* pointer) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  return session.mistake(cudaErrorNotSupported, "cudaHostUnregister", place,
-                         "not emulated; allocate the memory with cudaMallocHost");
+  auto* memory = session.heap.find(pointer);
+  if (memory == nullptr || memory->kind != MemoryKind::Registered || memory->data() != pointer) {
+    return session.mistake(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister", place,
+                           "no call of cudaHostRegister had this pointer");
+  }
+  session.heap.remove_registered(*memory);
+  return cudaSuccess;
 }
 
 cudaError_t cudaPointerGetAttributes(Place, cudaPointerAttributes* attributes,
@@ -300,12 +326,21 @@ cudaError_t cudaMemcpyAsync(Place place, void* to, const void* from, size_t byte
 cudaError_t cudaMemcpy2D(Place place, void* to, size_t to_pitch, const void* from,
                          size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
   wait();
-  return copy_rows("cudaMemcpy2D", place, to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_box("cudaMemcpy2D", place, {to, to_pitch, 0},
+                  {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
 }
 cudaError_t cudaMemcpy2DAsync(Place place, void* to, size_t to_pitch, const void* from,
                               size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t) {
-  return copy_rows("cudaMemcpy2DAsync", place, to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_box("cudaMemcpy2DAsync", place, {to, to_pitch, 0},
+                  {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
+}
+cudaError_t cudaMemcpyPeer(Place place, void* to, int, const void* from, int, size_t bytes) {
+  return copy("cudaMemcpyPeer", place, to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+cudaError_t cudaMemcpyPeerAsync(Place place, void* to, int, const void* from, int, size_t bytes,
+                                cudaStream_t) {
+  return copy("cudaMemcpyPeerAsync", place, to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 cudaError_t cudaMemset(Place place, void* to, int value, size_t bytes) {
   return set("cudaMemset", place, to, value, bytes);

@@ -1,6 +1,5 @@
-// Cooperative groups for users' programs: blocks, tiles of a warp, groups of active lanes, and
-// their collective functions. A barrier of the whole grid is not emulated, since blocks run one
-// after another.
+// Cooperative groups for users' programs: blocks, tiles of a warp, groups of active lanes. A
+// barrier of the whole grid is not emulated, since blocks run one after another.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +20,12 @@ TRIPTYCH_UNWATCHED inline unsigned thread_rank_in_block() {
 TRIPTYCH_UNWATCHED inline unsigned block_size() {
   const auto at = triptych::cuda::plain::services->indices();
   return static_cast<unsigned>(at.block_dim.count());
+}
+/// The lanes that the running warp has.
+TRIPTYCH_UNWATCHED inline unsigned lanes_of_warp() {
+  const unsigned lane = triptych::cuda::emulation::lane_index();
+  const unsigned count = block_size() - (thread_rank_in_block() - lane);
+  return count >= 32 ? ~0U : (1U << count) - 1;
 }
 
 }  // namespace details
@@ -131,6 +136,11 @@ class coalesced_group {
     }
     return packed;
   }
+  template <class T>
+  TRIPTYCH_UNWATCHED unsigned match_any(T value, Location where = Location::current()) const {
+    return __match_any_sync(mask_, value, where);
+  }
+  TRIPTYCH_UNWATCHED unsigned lane_mask() const { return mask_; }
 
  protected:
   TRIPTYCH_UNWATCHED int lane_of(unsigned rank) const {
@@ -168,10 +178,32 @@ class thread_block_tile : public coalesced_group {
   TRIPTYCH_UNWATCHED static unsigned mask_of_lane() {
     const unsigned lane = triptych::cuda::emulation::lane_index();
     const unsigned first = lane & ~(kSize - 1);
-    const unsigned in_warp = details::block_size() - (details::thread_rank_in_block() - lane);
-    const unsigned present = in_warp >= 32 ? ~0U : (1U << in_warp) - 1;
-    return (kSize == 32 ? ~0U : ((1U << kSize % 32) - 1) << first) & present;
+    return (kSize == 32 ? ~0U : ((1U << kSize % 32) - 1) << first) & details::lanes_of_warp();
   }
+};
+
+/// Any group of a block: the block itself, or lanes of a warp.
+class thread_group {
+ public:
+  TRIPTYCH_UNWATCHED thread_group(const thread_block&) : mask_(0) {}
+  TRIPTYCH_UNWATCHED thread_group(const coalesced_group& lanes) : mask_(lanes.lane_mask()) {}
+  TRIPTYCH_UNWATCHED unsigned size() const {
+    return is_block() ? details::block_size() : lanes().size();
+  }
+  TRIPTYCH_UNWATCHED unsigned num_threads() const { return size(); }
+  TRIPTYCH_UNWATCHED unsigned thread_rank() const {
+    return is_block() ? details::thread_rank_in_block() : lanes().thread_rank();
+  }
+  TRIPTYCH_UNWATCHED bool is_valid() const { return true; }
+  TRIPTYCH_UNWATCHED void sync(Location where = Location::current()) const {
+    if (is_block()) return __syncthreads(where);
+    lanes().sync(where);
+  }
+  TRIPTYCH_UNWATCHED bool is_block() const { return mask_ == 0; }
+  TRIPTYCH_UNWATCHED coalesced_group lanes() const { return coalesced_group(mask_); }
+
+ private:
+  unsigned mask_;  ///< 0: the block
 };
 
 TRIPTYCH_UNWATCHED inline thread_block this_thread_block() { return {}; }
@@ -187,59 +219,6 @@ TRIPTYCH_UNWATCHED thread_block_tile<kSize, Parent> tiled_partition(const Parent
 template <class Group>
 TRIPTYCH_UNWATCHED void sync(const Group& group, Location where = Location::current()) {
   group.sync(where);
-}
-
-template <class T>
-struct plus {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return a + b; }
-};
-template <class T>
-struct less {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return b < a ? b : a; }
-};
-template <class T>
-struct greater {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return a < b ? b : a; }
-};
-template <class T>
-struct bit_and {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return a & b; }
-};
-template <class T>
-struct bit_or {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return a | b; }
-};
-template <class T>
-struct bit_xor {
-  TRIPTYCH_UNWATCHED T operator()(T a, T b) const { return a ^ b; }
-};
-
-/// The combination of all values, in each lane.
-template <class Group, class T, class Op>
-TRIPTYCH_UNWATCHED T reduce(const Group& group, T value, Op op,
-                            Location where = Location::current()) {
-  T all = group.shfl(value, 0, where);
-  for (unsigned rank = 1; rank < group.size(); ++rank)
-    all = op(all, group.shfl(value, rank, where));
-  return all;
-}
-/// The combination of the values of this lane and those of lower ranks.
-template <class Group, class T, class Op = plus<T>>
-TRIPTYCH_UNWATCHED T inclusive_scan(const Group& group, T value, Op op = {},
-                                    Location where = Location::current()) {
-  T all = group.shfl(value, 0, where);
-  for (unsigned rank = 1; rank < group.size(); ++rank) {
-    const T other = group.shfl(value, rank, where);
-    if (rank <= group.thread_rank()) all = op(all, other);
-  }
-  return all;
-}
-template <class Group, class T, class Op = plus<T>>
-TRIPTYCH_UNWATCHED T exclusive_scan(const Group& group, T value, Op op = {},
-                                    Location where = Location::current()) {
-  const T all = inclusive_scan(group, value, op, where);
-  const T before = group.shfl_up(all, 1, where);
-  return group.thread_rank() == 0 ? T{} : before;
 }
 
 }  // namespace cooperative_groups

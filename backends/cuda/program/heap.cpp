@@ -21,10 +21,17 @@ std::size_t unit_of(std::size_t element) {
 
 Allocation::Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called)
     : kind(of),
-      memory(bytes),
+      memory(std::in_place, bytes),
+      range(memory->bytes()),
       element_bytes(element),
       name(std::move(called)),
       content(bytes, unit_of(element)) {}
+
+Allocation::Allocation(std::span<std::byte> registered, std::string called)
+    : kind(MemoryKind::Registered),
+      range(registered),
+      name(std::move(called)),
+      content(registered.size(), kUnit) {}
 
 void Allocation::open() {
   if (!std::exchange(is_closed, false)) return;
@@ -32,6 +39,7 @@ void Allocation::open() {
 }
 
 void Allocation::close() {
+  if (kind == MemoryKind::Registered) return;
   if (std::exchange(is_closed, true)) return;
   mprotect(data(), bytes(), PROT_NONE);
 }
@@ -56,6 +64,14 @@ void Heap::free(Allocation& allocation, const std::string& place) {
   if (freed_.size() == kKept) freed_.erase(freed_.begin());
   freed_.push_back(std::move(*found));
   used_.erase(found);
+}
+
+void Heap::add_registered(std::span<std::byte> range, std::string name) {
+  used_.push_back(std::make_unique<Allocation>(range, std::move(name)));
+}
+
+void Heap::remove_registered(const Allocation& allocation) {
+  std::erase_if(used_, [&](const auto& each) { return each.get() == &allocation; });
 }
 
 Allocation* Heap::find(const void* address) const {

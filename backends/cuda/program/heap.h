@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,13 @@
 
 namespace triptych::cuda::program {
 
-enum class MemoryKind : std::uint8_t { Device, Managed, Pinned };
+/// Registered: the host's own memory, which stays open to its code.
+enum class MemoryKind : std::uint8_t { Device, Managed, Pinned, Registered };
 
 struct Allocation {
   MemoryKind kind = MemoryKind::Device;
-  plain::DeviceMemory memory;
+  std::optional<plain::DeviceMemory> memory;  ///< of its own
+  std::span<std::byte> range;
   std::size_t element_bytes = 0;  ///< 0: not known
   std::string name;               ///< "the array of cudaMalloc (my.cu:12)"
   plain::ArrayContent content;
@@ -29,8 +33,9 @@ struct Allocation {
   std::string freed;   ///< the place where it was freed. Empty: it is in use
 
   Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called);
-  std::byte* data() const { return memory.bytes().data(); }
-  std::size_t bytes() const { return memory.bytes().size(); }
+  Allocation(std::span<std::byte> registered, std::string called);
+  std::byte* data() const { return range.data(); }
+  std::size_t bytes() const { return range.size(); }
   bool contains(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(data()) < bytes();
   }
@@ -44,6 +49,8 @@ class Heap {
   Allocation& allocate(MemoryKind kind, std::size_t bytes, std::size_t element, std::string name);
   /// Keeps the addresses for a while, so that later uses are noticed.
   void free(Allocation& allocation, const std::string& place);
+  void add_registered(std::span<std::byte> range, std::string name);
+  void remove_registered(const Allocation& allocation);
 
   /// The allocation with this address, in use or freed. nullptr: none.
   Allocation* find(const void* address) const;

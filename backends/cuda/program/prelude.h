@@ -11,6 +11,7 @@
 
 // Headers with declarations that must stay the host's.
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <new>
 
@@ -86,7 +87,10 @@ using triptych::cuda::emulation::__shfl_xor_sync, triptych::cuda::emulation::__s
 using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize;
 
 #include "backends/cuda/plain/device_functions.h"
+#include "backends/cuda/program/types.h"
 #include "backends/cuda/program/warp_functions.h"
+
+#include "backends/cuda/program/texture_functions.h"
 #pragma clang attribute pop
 #pragma clang force_cuda_host_device end
 
@@ -103,6 +107,7 @@ using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
 #define __restrict__ __restrict
 #define __grid_constant__
 #define __managed__ _Static_assert(false, "not emulated: use cudaMallocManaged");
@@ -117,6 +122,9 @@ extern const __device__ __attribute__((weak)) triptych::cuda::plain::ThreadIndex
 extern const __device__ __attribute__((weak)) triptych::cuda::plain::BlockIndex blockIdx;
 extern const __device__ __attribute__((weak)) triptych::cuda::plain::BlockDim blockDim;
 extern const __device__ __attribute__((weak)) triptych::cuda::plain::GridDim gridDim;
+
+/// A kernel's clock stands beside the host's.
+TRIPTYCH_UNWATCHED inline __device__ clock_t clock() { return clock64(); }
 
 #if defined(TRIPTYCH_COMPILES_KERNELS)
 #undef __CUDA_ARCH__

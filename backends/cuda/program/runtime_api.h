@@ -108,6 +108,62 @@ TRIPTYCH_PASS cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
   return triptychSymbolSize(bytes, &symbol);
 }
 
+// Textures.
+template <class T>
+inline __host__ __device__ cudaChannelFormatDesc cudaCreateChannelDesc() {
+  return channels_of<T>();
+}
+inline __host__ __device__ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                                       cudaChannelFormatKind f) {
+  return {x, y, z, w, f};
+}
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  return {width, height, depth};
+}
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
+                                          size_t height) {
+  return {pointer, pitch, width, height};
+}
+TRIPTYCH_PASS cudaError_t cudaBindTexture(size_t* offset, const textureReference& reference,
+                                          const void* memory, const cudaChannelFormatDesc& channels,
+                                          size_t bytes = 0xFFFFFFFF) {
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear = {const_cast<void*>(memory), channels, bytes};
+  if (offset != nullptr) *offset = 0;
+  return triptychBindTexture(&reference, &resource);
+}
+TRIPTYCH_PASS cudaError_t cudaBindTexture(size_t* offset, const textureReference& reference,
+                                          const void* memory, size_t bytes = 0xFFFFFFFF) {
+  return cudaBindTexture(offset, reference, memory, reference.channelDesc, bytes);
+}
+TRIPTYCH_PASS cudaError_t cudaBindTexture2D(size_t* offset, const textureReference& reference,
+                                            const void* memory,
+                                            const cudaChannelFormatDesc& channels, size_t width,
+                                            size_t height, size_t pitch) {
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypePitch2D;
+  resource.res.pitch2D = {const_cast<void*>(memory), channels, width, height, pitch};
+  if (offset != nullptr) *offset = 0;
+  return triptychBindTexture(&reference, &resource);
+}
+TRIPTYCH_PASS cudaError_t cudaBindTextureToArray(const textureReference& reference,
+                                                 cudaArray_const_t array) {
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeArray;
+  resource.res.array.array = const_cast<cudaArray_t>(array);
+  return triptychBindTexture(&reference, &resource);
+}
+TRIPTYCH_PASS cudaError_t cudaBindTextureToArray(const textureReference& reference,
+                                                 cudaArray_const_t array,
+                                                 const cudaChannelFormatDesc&) {
+  return cudaBindTextureToArray(reference, array);
+}
+TRIPTYCH_PASS cudaError_t cudaUnbindTexture(const textureReference& reference) {
+  return cudaUnbindTexture(&reference);
+}
+
 // Kernels.
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
@@ -180,10 +236,10 @@ TRIPTYCH_PASS cudaError_t cudaFreeAsync(void* pointer) { return cudaFreeAsync(po
 inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
                           cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4,
                           cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1,
-                          cudaHostRegisterMapped = 2, cudaStreamDefault = 0,
-                          cudaStreamNonBlocking = 1, cudaEventDefault = 0,
-                          cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
-                          cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4,
+                          cudaHostRegisterMapped = 2, cudaStreamNonBlocking = 1,
+                          cudaEventDefault = 0, cudaEventBlockingSync = 1,
+                          cudaEventDisableTiming = 2, cudaMemAttachGlobal = 1,
+                          cudaMemAttachHost = 2, cudaMemAttachSingle = 4,
                           cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1,
                           cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4,
                           cudaDeviceBlockingSync = 4, cudaDeviceMapHost = 8,
@@ -197,6 +253,8 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
 #define __DEVICE_LAUNCH_PARAMETERS_H__
 #define CUDART_CB
 #define CUDARTAPI
+// 0, which is a stream, too.
+#define cudaStreamDefault 0
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

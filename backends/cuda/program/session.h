@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +55,11 @@ struct ProgramOptions {
   bool barriers_skip_ended = false;
 };
 
+struct StreamProperties {
+  unsigned flags = 0;
+  int priority = 0;
+};
+
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> at;
 };
@@ -66,6 +70,14 @@ struct Kernel {
   const void* function = nullptr;
   std::optional<ParameterPlaces> places;
   std::size_t most_dynamic_bytes = std::size_t{48} << 10;  ///< what cudaFuncSetAttribute allows
+};
+
+/// A cudaArray.
+struct Array {
+  plain::TexelArray texels;
+  cudaChannelFormatDesc channels{};
+  cudaExtent extent{};
+  unsigned flags = 0;
 };
 
 struct Configuration {
@@ -85,13 +97,19 @@ class Session {
   ProgramReport report;
   cudaError_t last_error = cudaSuccess;
   std::map<cudaEvent_t, Event> events;
-  std::set<cudaStream_t> streams;
+  std::map<cudaStream_t, StreamProperties> streams;
   std::map<const void*, Kernel> kernels;
   std::map<const void*, plain::Variable> variables;  ///< by the host's address
+  std::map<cudaArray_const_t, Array> arrays;
+  plain::TextureTable textures;
+  std::map<const void*, std::uintptr_t> texture_references;  ///< the kernels', by the host's
   std::unique_ptr<plain::KernelLibrary> library;
   // The launch that clang's host code is putting together.
   std::vector<Configuration> configurations;
   std::vector<std::byte> arguments;
+
+  /// A number that no stream, event, array, texture or surface has.
+  std::uintptr_t new_handle() { return last_handle_ += 16; }
 
   /// Notes a mistake, and returns its error.
   cudaError_t mistake(cudaError_t error, const char* call, Place place, std::string message);
@@ -109,6 +127,7 @@ class Session {
   std::mutex end_mutex_;
   std::condition_variable ended_;
   bool is_ended_ = false;
+  std::uintptr_t last_handle_ = 0x1000;
   std::map<const void*, plain::CodePlaces> places_;  ///< by the beginning of a library
 };
 

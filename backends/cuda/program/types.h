@@ -219,3 +219,5 @@ struct cudaPointerAttributes {
 
 }  // namespace triptych::cuda::program
 // NOLINTEND(readability-identifier-naming,readability-identifier-length)
+
+#include "backends/cuda/program/texture_types.h"

@@ -148,7 +148,18 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"event not recorded", "event not recorded", "cudaEventElapsedTime", "not recorded"},
         Mistake{"wrong device", "wrong device", "cudaSetDevice", "there is no device 3"},
         Mistake{"too much memory", "too much memory", "cudaMalloc", "in use"},
-        Mistake{"null pointer", "null pointer", "", "uses a null pointer"}),
+        Mistake{"null pointer", "null pointer", "", "uses a null pointer"},
+        Mistake{"wrong shape", "read of a texture", "", "as a texture that is 1-D; it is 2-D"},
+        Mistake{"destroyed texture", "read of a texture", "", "was destroyed"},
+        Mistake{"plain array", "plain array", "cudaCreateSurfaceObject",
+                "was not allocated with cudaArraySurfaceLoadStore"},
+        Mistake{"wide rows", "wide rows", "cudaMemcpy2DToArray", "has 4 rows of 16"},
+        Mistake{"freed array", "freed array", "cudaMemcpyToArray", "or was freed"},
+        Mistake{"filtered integers", "filtered integers", "cudaCreateTextureObject",
+                "choose cudaFilterModePoint"},
+        Mistake{"beyond a surface", "write to a surface", "", "which has 4 x 4 x 1 texels"},
+        Mistake{"registered twice", "registered twice", "cudaHostRegister", "is part of"},
+        Mistake{"not registered", "not registered", "cudaHostUnregister", "had this pointer"}),
     [](const auto& row) {
       std::string name = row.param.word;
       for (auto& c : name) c = c == ' ' ? '_' : c;

@@ -20,6 +20,57 @@ __global__ void add(int* data, int n, int value) {
   if (i < n) data[i] += value;  // access
 }
 
+__global__ void read(cudaTextureObject_t texture, float* to) {
+  *to = tex1D<float>(texture, 0.5f);  // read of a texture
+}
+
+__global__ void write(cudaSurfaceObject_t surface, int x) {
+  surf2Dwrite(1.0f, surface, x, 0);  // write to a surface
+}
+
+void use_arrays(const std::string& which, float* device) {
+  float host[16] = {};
+  const auto floats = cudaCreateChannelDesc<float>(), ints = cudaCreateChannelDesc<int>();
+  cudaArray_t array, integers;
+  cudaMallocArray(&array, &floats, 4, 4);
+  cudaMallocArray(&integers, &ints, 4, 4, cudaArraySurfaceLoadStore);
+  cudaMemcpy2DToArray(array, 0, 0, host, 16, 16, 4, cudaMemcpyHostToDevice);
+  cudaResourceDesc resource = {};
+  resource.res.array.array = array;
+  cudaTextureDesc how = {};
+  cudaTextureObject_t texture = 0;
+  cudaCreateTextureObject(&texture, &resource, &how, nullptr);
+  if (which == "wrong shape") read<<<1, 1>>>(texture, device);
+  if (which == "destroyed texture") {
+    cudaDestroyTextureObject(texture);
+    read<<<1, 1>>>(texture, device);
+  }
+  if (which == "plain array") {
+    cudaCreateSurfaceObject(&texture, &resource);  // plain array
+  }
+  if (which == "wide rows") {
+    cudaMemcpy2DToArray(array, 4, 0, host, 16, 16, 4, cudaMemcpyHostToDevice);  // wide rows
+  }
+  if (which == "freed array") {
+    cudaFreeArray(array);
+    cudaMemcpyToArray(array, 0, 0, host, 64, cudaMemcpyHostToDevice);  // freed array
+  }
+  resource.res.array.array = integers;
+  how.filterMode = cudaFilterModeLinear;
+  if (which == "filtered integers") {
+    cudaCreateTextureObject(&texture, &resource, &how, nullptr);  // filtered integers
+  }
+  if (which == "beyond a surface") {
+    cudaCreateSurfaceObject(&texture, &resource);
+    write<<<1, 1>>>(texture, 16);
+  }
+  if (which == "registered twice") {
+    cudaHostRegister(host, sizeof(host), 0);
+    cudaHostRegister(host + 4, 16, 0);  // registered twice
+  }
+  if (which == "not registered") cudaHostUnregister(host);  // not registered
+}
+
 int main(int, char** words) {
   const std::string which = words[1];
   int host[2 * kCount] = {}, *device = nullptr, *managed = nullptr, *pinned = nullptr;
@@ -94,6 +145,7 @@ int main(int, char** words) {
     int* null = nullptr;
     *null = 1;  // null pointer
   }
+  use_arrays(which, reinterpret_cast<float*>(managed));
   if (which == "exit") exit(3);
   if (which == "abort") abort();
   if (which == "assert") assert(which.empty());
