@@ -1,0 +1,15 @@
+// Random instructions of the vector unit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+#include "tests/systolic/cosim/dice.h"
+
+namespace triptych::mmu {
+
+Instruction random_vector(const MachineConfig& machine, Dice& dice);
+/// Shows the whole vector memory in DRAM.
+Instruction store_all_vectors(const MachineConfig& machine, Dice& dice);
+
+}  // namespace triptych::mmu
