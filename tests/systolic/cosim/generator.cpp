@@ -67,6 +67,7 @@ class ProgramDice {
     draw_operand();
     draw_registers();
     for (int loads = 0; loads < 3; ++loads) draw_load();
+    if (machine_.has_vector_unit()) add(load_all_vectors(machine_, dice_));
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
     if (machine_.has_vector_unit()) program_.push_back(store_all_vectors(machine_, dice_));
     program_.push_back(encode_halt());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "systolic/isa/vector_operations.h"
 #include "tests/systolic/cosim/generator.h"
@@ -30,20 +31,35 @@ std::uint32_t first_row(std::uint32_t count, std::int32_t step, std::uint32_t ro
   return dice.up_to(rows - 1 - span) + (step < 0 ? span : 0);
 }
 
+/// Half of them round.
+std::uint32_t random_operation(Dice& dice) {
+  if (dice.one_in(2)) return dice.up_to(kVectorOperations.size() - 1);
+  const auto [first, last] = std::pair{VectorOperation::Add, VectorOperation::Fma};
+  return static_cast<std::uint32_t>(dice.between(static_cast<int>(first), static_cast<int>(last)));
+}
+
+/// Small integers, special numbers, numbers near 1, or any bits.
+std::uint32_t random_scalar(Dice& dice) {
+  const std::uint32_t special = dice.among(
+      {0x00000000U, 0x80000000U, 0x3F800000U, 0x7F800000U, 0xFF800000U, 0x7FC00001U, 0x00400000U});
+  return dice.among(
+      {special, 0x3F000000U + dice.up_to(0xFFFFFF), dice.up_to(40), dice.up_to(0xFFFFFFFE)});
+}
+
 /// Results go to one half of the memory. Operands come from the other one, or from rows that the
 /// same instruction writes at once or later.
 Instruction random_vector_op(const MachineConfig& machine, Dice& dice) {
   const std::uint32_t half = machine.vector_rows / 2;
   const std::uint32_t low = dice.one_in(2) ? half : 0;
   VectorOp op;
-  op.operation = dice.up_to(kVectorOperations.size() - 1);
+  op.operation = random_operation(dice);
   op.count = dice.size(std::min({(half + 1) / 2, (machine.accumulator_rows + 1) / 2, 12U}));
   op.step = dice.one_in(2) ? 1 : dice.between(-2, 2);
   op.destination = low + first_row(op.count, op.step, half, dice);
   op.constant = dice.one_in(4);
   op.scalar = crosses_lanes(vector_operation(op.operation).operation)
                   ? dice.up_to(machine.columns - 1)
-                  : dice.among({0U, 0x3F800000U, 0x80000000U, 5U, dice.up_to(0xFFFFFFFE)});
+                  : random_scalar(dice);
   const auto walk = [&](std::uint32_t& first, std::int32_t& step) {
     if (op.step != 0 && dice.one_in(4)) {
       step = op.step;
@@ -80,6 +96,10 @@ Instruction random_vector(const MachineConfig& machine, Dice& dice) {
     default:
       return random_vector_op(machine, dice);
   }
+}
+
+Instruction load_all_vectors(const MachineConfig& machine, Dice& dice) {
+  return random_rows<VectorLoad>(0, machine.vector_rows, machine, dice);
 }
 
 Instruction store_all_vectors(const MachineConfig& machine, Dice& dice) {

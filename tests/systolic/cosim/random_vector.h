@@ -9,7 +9,9 @@
 namespace triptych::mmu {
 
 Instruction random_vector(const MachineConfig& machine, Dice& dice);
-/// Shows the whole vector memory in DRAM.
+/// Fills the whole vector memory from DRAM.
+Instruction load_all_vectors(const MachineConfig& machine, Dice& dice);
+/// Shows it in DRAM.
 Instruction store_all_vectors(const MachineConfig& machine, Dice& dice);
 
 }  // namespace triptych::mmu
