@@ -70,6 +70,7 @@ class OrderChecker {
         buffer_(machine.buffer_rows),
         accumulators_(machine.accumulator_rows),
         columns_written_(machine.accumulator_rows),
+        vector_written_(machine.vector_rows),
         arrays_(arrays) {}
 
   void run() {
@@ -211,6 +212,12 @@ class OrderChecker {
   void touch_memories(const Instruction& instruction) {
     visit_buffer_writes(instruction, geometry_, machine_,
                         [&](std::uint32_t row) { touch_row(row, true); });
+    visit_vector_rows(instruction,
+                      [&](std::uint32_t row, bool is_write) { touch_vector(row, is_write); });
+    visit_vector_sums(instruction, [&](std::uint32_t row) {
+      require_sums(row, 1, "reads");
+      touch_sums(row, false);
+    });
     switch (instruction.opcode()) {
       case Opcode::WeightLoad:
         return tiles_.push_back(decode<WeightLoad>(instruction));
@@ -267,6 +274,13 @@ class OrderChecker {
         touch_sums(row, false);
       }
   }
+  /// One unit alone uses the vector memory, in order.
+  void touch_vector(std::uint32_t row, bool writes) {
+    if (!writes && !vector_written_[row])
+      reject(fmt::format(
+          "reads row {} of the vector memory, which no vector instruction has written", row));
+    vector_written_[row] = true;
+  }
   void require_sums(std::uint32_t row, std::uint32_t columns, std::string_view does) const {
     if (columns <= columns_written_[row]) return;
     reject(fmt::format("{} {} columns of accumulator row {}, of which matmuls have written {}",
@@ -280,6 +294,7 @@ class OrderChecker {
   const MachineConfig& machine_;
   std::vector<Place> buffer_, accumulators_;
   std::vector<std::uint32_t> columns_written_;  ///< by accumulator row, from column 0 on
+  std::vector<bool> vector_written_;            ///< by row of the vector memory
   DramPlaces dram_;
   std::span<const DramArray> arrays_;
   std::array<Clock, kUnits> clocks_{};  ///< the knowledge of each unit

@@ -7,6 +7,7 @@
 
 #include "systolic/isa/isa.h"
 #include "systolic/isa/machine.h"
+#include "systolic/isa/vector_operations.h"
 
 namespace triptych::mmu {
 
@@ -123,6 +124,31 @@ inline std::uint32_t position_bytes(const Store& store, const MachineConfig& mac
   return store.columns * (store.narrow ? machine.element_bytes() : 4);
 }
 
+/// Cycles in which a vector operation reads the operands of a row: a and b, and c in one of its
+/// own.
+inline std::uint32_t cycles_of_row(const VectorOp& op) {
+  return (vector_operation(op.operation).reads & kReadsC) != 0 ? 2 : 1;
+}
+
+/// Rows in DRAM, `pitch` bytes apart.
+struct DramRows {
+  std::uint32_t address, pitch, count, bytes;
+};
+
+/// Those of a LoadRegisters, a VectorLoad or a VectorStore.
+inline DramRows rows_of(const Instruction& instruction) {
+  if (instruction.opcode() == Opcode::LoadRegisters) {
+    const auto load = decode<LoadRegisters>(instruction);
+    return {load.address, load.pitch, 1 + load.more, 4 * load.columns};
+  }
+  if (instruction.opcode() == Opcode::VectorLoad) {
+    const auto load = decode<VectorLoad>(instruction);
+    return {load.address, load.pitch, load.count, load.columns * (load.narrow ? 2 : 4)};
+  }
+  const auto store = decode<VectorStore>(instruction);
+  return {store.address, store.pitch, store.count, store.columns * (store.narrow ? 2 : 4)};
+}
+
 /// Calls visit(address, bytes, is_write) for each contiguous piece of DRAM until it returns false.
 /// `geometry` is in force.
 template <class Visit>
@@ -131,6 +157,10 @@ void visit_accesses(const Instruction& instruction, const StoreGeometry& geometr
   const auto lines = [&](std::uint32_t address, std::uint32_t pitch, std::uint32_t count,
                          std::uint64_t bytes) {
     for (; count > 0 && visit(address, bytes, false); --count) address += pitch;
+  };
+  const auto visit_rows = [&](DramRows rows, bool is_write) {
+    for (; rows.count > 0 && visit(rows.address, rows.bytes, is_write); --rows.count)
+      rows.address += rows.pitch;
   };
   switch (instruction.opcode()) {
     case Opcode::Load: {
@@ -142,10 +172,10 @@ void visit_accesses(const Instruction& instruction, const StoreGeometry& geometr
       const auto load = decode<WeightLoad>(instruction);
       return lines(load.address, load.pitch, load.rows, load.columns * machine.element_bytes());
     }
-    case Opcode::LoadRegisters: {
-      const auto load = decode<LoadRegisters>(instruction);
-      return lines(load.address, load.pitch, 1 + load.more, std::uint64_t{4} * load.columns);
-    }
+    case Opcode::LoadRegisters:
+    case Opcode::VectorLoad:
+    case Opcode::VectorStore:
+      return visit_rows(rows_of(instruction), instruction.opcode() == Opcode::VectorStore);
     case Opcode::Store: {
       const auto store = decode<Store>(instruction);
       const auto walk_over = [&](OutputWalk walk, std::uint64_t bytes, bool is_write) {
@@ -179,6 +209,41 @@ void visit_buffer_writes(const Instruction& instruction, const StoreGeometry& ge
     OutputWalk walk(geometry, store);
     for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) visit(walk.address() & mask);
   }
+}
+
+/// Calls visit(row, is_write) for each row of the vector memory that the instruction reads, and
+/// then for each that it writes.
+template <class Visit>
+void visit_vector_rows(const Instruction& instruction, Visit visit) {
+  const auto walk = [&](std::uint32_t first, std::int32_t step, std::uint32_t count,
+                        bool is_write) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      visit(first + i * static_cast<std::uint32_t>(step), is_write);
+  };
+  if (instruction.opcode() == Opcode::VectorLoad) {
+    const auto load = decode<VectorLoad>(instruction);
+    walk(load.row, 1, load.count, true);
+  } else if (instruction.opcode() == Opcode::VectorStore) {
+    const auto store = decode<VectorStore>(instruction);
+    walk(store.row, 1, store.count, false);
+  } else if (instruction.opcode() == Opcode::VectorOp) {
+    const auto op = decode<VectorOp>(instruction);
+    const unsigned reads = vector_operation(op.operation).reads;
+    if ((reads & kReadsA) != 0 && !op.accumulators) walk(op.a, op.a_step, op.count, false);
+    if ((reads & kReadsB) != 0 && !op.constant) walk(op.b, op.b_step, op.count, false);
+    if ((reads & kReadsC) != 0) walk(op.c, op.c_step, op.count, false);
+    walk(op.destination, op.step, op.count, true);
+  }
+}
+
+/// Calls visit(row) for each row of the accumulators that the instruction reads as a vector.
+template <class Visit>
+void visit_vector_sums(const Instruction& instruction, Visit visit) {
+  if (instruction.opcode() != Opcode::VectorOp) return;
+  const auto op = decode<VectorOp>(instruction);
+  if (!op.accumulators || (vector_operation(op.operation).reads & kReadsA) == 0) return;
+  for (std::uint32_t i = 0; i < op.count; ++i)
+    visit(op.a + i * static_cast<std::uint32_t>(op.a_step));
 }
 
 }  // namespace triptych::mmu

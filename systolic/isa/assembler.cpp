@@ -30,7 +30,10 @@ std::string disassemble(const Instruction& instruction) {
   if (instruction.signal() != 0) text += " signal=" + units_text(instruction.signal());
   for (const Field& field : info->fields) {
     const std::int64_t value = get_field(instruction, field);
-    if (value != 0) text += fmt::format(" {}={}", field.name, value);
+    if (static_cast<std::size_t>(value) < field.names.size())
+      text += fmt::format(" {}={}", field.name, field.names[static_cast<std::size_t>(value)]);
+    else if (value != 0)
+      text += fmt::format(" {}={}", field.name, value);
   }
   return text;
 }

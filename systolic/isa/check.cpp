@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "systolic/isa/accesses.h"
+#include "systolic/isa/vector_operations.h"
 
 namespace triptych::mmu {
 namespace {
@@ -47,6 +48,11 @@ class Complaint {
     unless(false, fmt::format("{} has the weight-stationary dataflow only; give its file "
                               "\"dataflows\": \"both\"",
                               machine.name));
+  }
+  void unless_vector_unit(const MachineConfig& machine) {
+    if (machine.has_vector_unit()) return;
+    unless(false,
+           fmt::format("{} has no vector unit; give its file \"vector_rows\": 1024", machine.name));
   }
   void unless_rows(std::uint32_t first, std::uint32_t count, const MachineConfig& machine) {
     if (first + count > machine.accumulator_rows)
@@ -90,6 +96,69 @@ void check_store(Complaint& complaint, const Store& store, const MachineConfig& 
   complaint.unless_rows(store.accumulator, store.count, machine);
 }
 
+void check_vector_op(Complaint& complaint, const VectorOp& op, const MachineConfig& machine) {
+  complaint.unless_vector_unit(machine);
+  complaint.unless(op.count > 0, "count is 0");
+  if (op.operation >= kVectorOperations.size())
+    return complaint.unless(false, fmt::format("operation = {}: give 0 to {}", op.operation,
+                                               kVectorOperations.size() - 1));
+  if (crosses_lanes(vector_operation(op.operation).operation) && op.scalar >= machine.columns)
+    complaint.unless(
+        false, fmt::format("scalar = {}: there are lanes 0 to {}", op.scalar, machine.columns - 1));
+}
+
+/// Rows of a memory that an instruction visits, one after the other.
+struct RowWalk {
+  std::string_view name;
+  std::uint32_t first;
+  std::int32_t step;
+
+  std::int64_t row(std::uint32_t i) const { return first + std::int64_t{step} * i; }
+  /// Empty: all of `count` rows are among the memory's.
+  std::string leaves(std::uint32_t count, std::uint32_t rows, std::string_view memory) const {
+    const std::int64_t last = row(count - 1);
+    if (first < rows && last >= 0 && last < rows) return {};
+    return fmt::format("{} is rows {} to {} of the {}, which has {}", name, first, last, memory,
+                       rows);
+  }
+};
+
+/// The operands in the vector memory.
+std::vector<RowWalk> vector_operands(const VectorOp& op) {
+  const unsigned reads = vector_operation(op.operation).reads;
+  std::vector<RowWalk> operands;
+  if ((reads & kReadsA) != 0 && !op.accumulators) operands.push_back({"a", op.a, op.a_step});
+  if ((reads & kReadsB) != 0 && !op.constant) operands.push_back({"b", op.b, op.b_step});
+  if ((reads & kReadsC) != 0) operands.push_back({"c", op.c, op.c_step});
+  return operands;
+}
+
+/// Rows are read ahead of the writes.
+std::string check_vector_rows(const VectorOp& op, const MachineConfig& machine) {
+  const RowWalk result{"destination", op.destination, op.step};
+  const std::vector<RowWalk> operands = vector_operands(op);
+  std::string problem = result.leaves(op.count, machine.vector_rows, "vector memory");
+  for (const RowWalk& operand : operands)
+    if (problem.empty()) problem = operand.leaves(op.count, machine.vector_rows, "vector memory");
+  if (problem.empty() && op.accumulators)
+    problem =
+        RowWalk{"a", op.a, op.a_step}.leaves(op.count, machine.accumulator_rows, "accumulators");
+  if (!problem.empty()) return problem;
+  std::vector<std::uint32_t> written(machine.vector_rows, op.count);  // by which row of the result
+  for (std::uint32_t i = op.count; i-- > 0;) written[static_cast<std::size_t>(result.row(i))] = i;
+  for (const RowWalk& operand : operands)
+    for (std::uint32_t i = 0; i < op.count; ++i)
+      if (written[static_cast<std::size_t>(operand.row(i))] < i)
+        return fmt::format("reads row {} of the vector memory as {}, after it has written it",
+                           operand.row(i), operand.name);
+  return {};
+}
+
+std::string check_vector_rows(std::uint32_t first, std::uint32_t count,
+                              const MachineConfig& machine) {
+  return RowWalk{"row", first, 1}.leaves(count, machine.vector_rows, "vector memory");
+}
+
 /// Executes a program one instruction after the other, in tokens, tiles and addresses only.
 class Checker {
  public:
@@ -130,6 +199,11 @@ class Checker {
         break;
       case Opcode::SetTaps:
         taps_set_ = true;
+        break;
+      case Opcode::VectorLoad:
+      case Opcode::VectorStore:
+      case Opcode::VectorOp:
+        if (std::string problem = check_vector(instruction); !problem.empty()) return problem;
         break;
       default:
         break;
@@ -274,6 +348,17 @@ class Checker {
     return std::ranges::adjacent_find(positions, closer) == positions.end();
   }
 
+  std::string check_vector(const Instruction& instruction) const {
+    if (instruction.opcode() == Opcode::VectorOp)
+      return check_vector_rows(decode<VectorOp>(instruction), machine_);
+    if (instruction.opcode() == Opcode::VectorStore) {
+      const auto store = decode<VectorStore>(instruction);
+      return check_vector_rows(store.row, store.count, machine_);
+    }
+    const auto load = decode<VectorLoad>(instruction);
+    return check_vector_rows(load.row, load.count, machine_);
+  }
+
   std::string check_registers(const LoadRegisters& load) {
     const std::uint32_t last = load.file + load.more;
     if (last == LoadRegisters::kShift && machine_.pe == PeKind::Bf16)
@@ -349,6 +434,23 @@ std::string illegal(const Instruction& instruction, const MachineConfig& machine
     }
     case Opcode::Store:
       check_store(complaint, decode<Store>(instruction), machine);
+      break;
+    case Opcode::VectorLoad: {
+      const auto load = decode<VectorLoad>(instruction);
+      complaint.unless_vector_unit(machine);
+      complaint.unless(load.count > 0, "count is 0");
+      complaint.unless_within("columns", load.columns, machine.columns);
+      break;
+    }
+    case Opcode::VectorStore: {
+      const auto store = decode<VectorStore>(instruction);
+      complaint.unless_vector_unit(machine);
+      complaint.unless(store.count > 0, "count is 0");
+      complaint.unless_within("columns", store.columns, machine.columns);
+      break;
+    }
+    case Opcode::VectorOp:
+      check_vector_op(complaint, decode<VectorOp>(instruction), machine);
       break;
     case Opcode::SetOperand:
     case Opcode::Halt:

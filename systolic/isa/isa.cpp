@@ -40,7 +40,13 @@ constexpr std::array kOpcodes{
     OpcodeInfo{Opcode::Store, "store", Unit::Store, kFields<Store>,
                "accumulators to output unit to DRAM or unified buffer"},
     OpcodeInfo{Opcode::SetOperand, "set_operand", Unit::Store, kFields<SetOperand>,
-               "how a store walks over its second operand"}};
+               "how a store walks over its second operand"},
+    OpcodeInfo{Opcode::VectorLoad, "vector_load", Unit::Store, kFields<VectorLoad>,
+               "DRAM to vector memory"},
+    OpcodeInfo{Opcode::VectorStore, "vector_store", Unit::Store, kFields<VectorStore>,
+               "vector memory to DRAM"},
+    OpcodeInfo{Opcode::VectorOp, "vector_op", Unit::Store, kFields<VectorOp>,
+               "one operation on rows of the vector memory"}};
 
 Instruction encode_head(Opcode opcode, Tokens tokens) {
   if (tokens.wait > 15 || tokens.signal > 15)
@@ -117,6 +123,11 @@ Instruction encode(const LoadRegisters& load, Tokens tokens) {
 }
 Instruction encode(const Store& store, Tokens tokens) { return encode_operands(store, tokens); }
 Instruction encode(const SetOperand& set, Tokens tokens) { return encode_operands(set, tokens); }
+Instruction encode(const VectorLoad& load, Tokens tokens) { return encode_operands(load, tokens); }
+Instruction encode(const VectorStore& store, Tokens tokens) {
+  return encode_operands(store, tokens);
+}
+Instruction encode(const VectorOp& op, Tokens tokens) { return encode_operands(op, tokens); }
 
 namespace {
 
@@ -151,5 +162,8 @@ template SetOutput decode<SetOutput>(const Instruction&);
 template LoadRegisters decode<LoadRegisters>(const Instruction&);
 template Store decode<Store>(const Instruction&);
 template SetOperand decode<SetOperand>(const Instruction&);
+template VectorLoad decode<VectorLoad>(const Instruction&);
+template VectorStore decode<VectorStore>(const Instruction&);
+template VectorOp decode<VectorOp>(const Instruction&);
 
 }  // namespace triptych::mmu

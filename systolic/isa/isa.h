@@ -28,6 +28,9 @@ enum class Opcode : std::uint8_t {
   LoadRegisters = 8,  ///< DRAM -> registers of the output unit
   Store = 9,          ///< accumulators -> output unit -> DRAM or unified buffer
   SetOperand = 10,    ///< how a store walks over its second operand
+  VectorLoad = 11,    ///< DRAM -> vector memory
+  VectorStore = 12,   ///< vector memory -> DRAM
+  VectorOp = 13,      ///< one operation on rows of the vector memory
 };
 
 /// 256 bits. Word 0: opcode in bits 7:0, wait in 11:8, signal in 15:12 (bit u of either stands for
@@ -51,6 +54,7 @@ struct Field {
   int bits;
   bool is_signed;
   std::string_view meaning;
+  std::span<const std::string_view> names = {};  ///< of its numbers from 0 on. Empty: it has none
 };
 
 struct OpcodeInfo {
@@ -169,6 +173,35 @@ struct SetOperand {
   std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetOutput's
 };
 
+/// Rows of the vector memory are modulo its number of rows.
+struct VectorLoad {
+  bool narrow = false;        ///< from bf16, otherwise from f32
+  std::uint32_t address = 0;  ///< bytes in DRAM, of the first row
+  std::uint32_t pitch = 0;    ///< bytes from one row to the next
+  std::uint32_t row = 0;      ///< the first one in the vector memory
+  std::uint32_t count = 0;
+  std::uint32_t columns = 0;  ///< lanes from there on become +0
+};
+
+struct VectorStore {
+  bool narrow = false;        ///< to bf16, otherwise to f32
+  std::uint32_t address = 0;  ///< bytes in DRAM, of the first row
+  std::uint32_t pitch = 0;
+  std::uint32_t row = 0;
+  std::uint32_t count = 0;
+  std::uint32_t columns = 0;
+};
+
+struct VectorOp {
+  bool accumulators = false;    ///< operand a consists of rows of the accumulators
+  bool constant = false;        ///< operand b is `scalar` in every lane
+  std::uint32_t operation = 0;  ///< a VectorOperation
+  std::uint32_t destination = 0, a = 0, b = 0, c = 0;         ///< first rows
+  std::int32_t step = 0, a_step = 0, b_step = 0, c_step = 0;  ///< from one row to the next
+  std::uint32_t count = 0;
+  std::uint32_t scalar = 0;  ///< bits of a constant, or the number of a lane
+};
+
 Instruction encode_halt();
 Instruction encode(const Load& load, Tokens tokens = {});
 Instruction encode(const WeightLoad& load, Tokens tokens = {});
@@ -179,6 +212,9 @@ Instruction encode(const SetOutput& set, Tokens tokens = {});
 Instruction encode(const LoadRegisters& load, Tokens tokens = {});
 Instruction encode(const Store& store, Tokens tokens = {});
 Instruction encode(const SetOperand& set, Tokens tokens = {});
+Instruction encode(const VectorLoad& load, Tokens tokens = {});
+Instruction encode(const VectorStore& store, Tokens tokens = {});
+Instruction encode(const VectorOp& op, Tokens tokens = {});
 
 /// The operands of an instruction with T's opcode.
 template <class T>

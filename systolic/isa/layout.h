@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "systolic/isa/isa.h"
+#include "systolic/isa/vector_operations.h"
 
 namespace triptych::mmu {
 
@@ -28,6 +29,12 @@ template <class T>
 constexpr FieldMember<T> operand(std::int32_t T::*member, std::string_view name, int word,
                                  int shift, int bits, std::string_view meaning) {
   return {{name, word, shift, bits, true, meaning}, member};
+}
+template <class T>
+constexpr FieldMember<T> choice(std::uint32_t T::*member, std::string_view name, int word,
+                                int shift, int bits, std::span<const std::string_view> names,
+                                std::string_view meaning) {
+  return {{name, word, shift, bits, false, meaning, names}, member};
 }
 template <class T>
 constexpr FieldMember<T> flag(bool T::*member, std::string_view name, int shift,
@@ -177,6 +184,50 @@ struct Layout<SetOperand> {
       operand(&SetOperand::step_x, "step_x", 1, 0, 32, "bytes to the next position"),
       operand(&SetOperand::wrap_y, "wrap_y", 2, 0, 32, "bytes to the next output row"),
       operand(&SetOperand::wrap_n, "wrap_n", 3, 0, 32, "bytes to the next image")};
+};
+
+template <>
+struct Layout<VectorLoad> {
+  static constexpr Opcode kOpcode = Opcode::VectorLoad;
+  static constexpr std::array kOperands{
+      flag(&VectorLoad::narrow, "narrow", 16, "bf16 in DRAM, not binary32"),
+      operand(&VectorLoad::address, "address", 1, 0, 32, "DRAM byte address of the first row"),
+      operand(&VectorLoad::pitch, "pitch", 2, 0, 32, "bytes from one row to the next"),
+      operand(&VectorLoad::row, "row", 3, 0, 16, "first row of the vector memory"),
+      operand(&VectorLoad::count, "count", 3, 16, 16, "rows loaded"),
+      operand(&VectorLoad::columns, "columns", 4, 0, 16, "values per row, 1 to C")};
+};
+
+template <>
+struct Layout<VectorStore> {
+  static constexpr Opcode kOpcode = Opcode::VectorStore;
+  static constexpr std::array kOperands{
+      flag(&VectorStore::narrow, "narrow", 16, "round to bf16"),
+      operand(&VectorStore::address, "address", 1, 0, 32, "DRAM byte address of the first row"),
+      operand(&VectorStore::pitch, "pitch", 2, 0, 32, "bytes from one row to the next"),
+      operand(&VectorStore::row, "row", 3, 0, 16, "first row of the vector memory"),
+      operand(&VectorStore::count, "count", 3, 16, 16, "rows stored"),
+      operand(&VectorStore::columns, "columns", 4, 0, 16, "values per row, 1 to C")};
+};
+
+template <>
+struct Layout<VectorOp> {
+  static constexpr Opcode kOpcode = Opcode::VectorOp;
+  static constexpr std::array kOperands{
+      flag(&VectorOp::accumulators, "accumulators", 16, "a is in the accumulators"),
+      flag(&VectorOp::constant, "constant", 17, "b is the scalar in every lane"),
+      operand(&VectorOp::destination, "destination", 1, 0, 16, "first row of the result"),
+      operand(&VectorOp::step, "step", 1, 16, 16, "rows to the next row of the result"),
+      operand(&VectorOp::a, "a", 2, 0, 16, "first row of operand a"),
+      operand(&VectorOp::a_step, "a_step", 2, 16, 16, "rows to its next one"),
+      operand(&VectorOp::b, "b", 3, 0, 16, "first row of operand b"),
+      operand(&VectorOp::b_step, "b_step", 3, 16, 16, "rows to its next one"),
+      operand(&VectorOp::c, "c", 4, 0, 16, "first row of operand c"),
+      operand(&VectorOp::c_step, "c_step", 4, 16, 16, "rows to its next one"),
+      operand(&VectorOp::count, "count", 5, 0, 16, "rows of the result"),
+      choice(&VectorOp::operation, "operation", 5, 16, 5, kVectorOperationNames,
+             "the operation, by name or number"),
+      operand(&VectorOp::scalar, "scalar", 6, 0, 32, "bits of a constant, or a lane's number")};
 };
 
 }  // namespace triptych::mmu

@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "systolic/isa/field.h"
 #include "systolic/isa/simulator.h"
@@ -137,7 +138,8 @@ class Reader {
     if (field == info.fields.end())
       reject(name, fmt::format("{} has no operand '{}'; it has {}", info.mnemonic, name.text,
                                fmt::join(names_of(info.fields), ", ")));
-    const std::int64_t number = sum(name, value);
+    const std::int64_t number =
+        field->names.empty() ? sum(name, value) : choice(field->names, name, value);
     try {
       set_field(instruction, *field, number);
     } catch (const std::invalid_argument& error) {
@@ -145,6 +147,16 @@ class Reader {
       if (problem.starts_with("[isa] ")) problem.remove_prefix(6);
       reject(value, std::string(problem));
     }
+  }
+
+  /// A name, or its number.
+  std::int64_t choice(std::span<const std::string_view> names, const Word& name,
+                      const Word& value) const {
+    const auto found = std::ranges::find(names, value.text);
+    if (found != names.end()) return found - names.begin();
+    if (value.text.find_first_not_of("0123456789") == value.text.npos) return sum(name, value);
+    reject(value, fmt::format("no {} '{}'; there are {}", name.text, shown(value.text),
+                              fmt::join(names, ", ")));
   }
 
   unsigned units(Word value) const {

@@ -57,7 +57,7 @@ struct Limits {
 
 void check(std::string_view name, std::uint64_t value, const Limits& range) {
   if (value < range.low || value > range.high) reject_value(name, std::to_string(value), range);
-  if (range.power_of_two && !std::has_single_bit(value))
+  if (range.power_of_two && value > 0 && !std::has_single_bit(value))
     reject(fmt::format("{} = {}: give a power of two", name, value));
 }
 
@@ -72,6 +72,7 @@ void visit_numbers(Machine& machine, Visit visit) {
   visit("weight_tiles", machine.weight_tiles, Limits{1, 64});
   visit("queue_depth", machine.queue_depth, Limits{1, 256});
   visit("vector_lanes", machine.vector_lanes, Limits{1, 65536});
+  visit("vector_rows", machine.vector_rows, Limits{0, 32768, true});
   visit("dram_bytes", machine.dram_bytes, Limits{4096, std::uint64_t{1} << 32});
 }
 template <class Dram, class Visit>
@@ -214,6 +215,18 @@ Json parse_json(std::string_view text) {
   }
 }
 
+void validate_vector_unit(const MachineConfig& machine) {
+  if (!machine.has_vector_unit()) return;
+  if (machine.vector_rows == 1) reject("vector_rows = 1: give 0 (no vector unit) or at least 2");
+  if (machine.pe != PeKind::Bf16)
+    reject("vector_rows and pe 'int8': the vector unit computes binary32 numbers; give pe 'bf16'");
+  if (machine.pe_latency > 1)
+    reject(
+        fmt::format("vector_rows and pe_latency = {}: a lane multiplies in one cycle and adds in "
+                    "the next; give pe_latency 1",
+                    machine.pe_latency));
+}
+
 }  // namespace
 
 std::string_view to_string(PeKind pe) { return kPeNames[static_cast<std::size_t>(pe)]; }
@@ -239,6 +252,7 @@ void validate(const MachineConfig& machine) {
         "dataflows '{}' and pe_latency = {}: a PE that keeps its sum adds to it in every "
         "cycle; give pe_latency 1 or dataflows 'weight-stationary'",
         to_string(machine.dataflows), machine.pe_latency));
+  validate_vector_unit(machine);
   validate_dram(machine.dram);
   validate_wait(machine);
 }
@@ -306,6 +320,7 @@ std::string to_json(const MachineConfig& machine) {
               {"row_bytes", machine.dram.row_bytes},
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
+  if (machine.has_vector_unit()) json["vector_rows"] = machine.vector_rows;
   if (machine.array) json["array"] = to_string(*machine.array);
   if (!machine.rtl.empty()) json["rtl"] = absolute_path(machine.rtl);
   return json.dump(2) + "\n";

@@ -65,6 +65,8 @@ struct MachineConfig {
   WeightScheme weight_scheme = WeightScheme::PassThrough;
   Dataflows dataflows = Dataflows::WeightStationary;
   std::uint32_t vector_lanes = 16;  ///< of the modelled host vector unit
+  /// Rows of the array's own vector unit, of `columns` values each, a power of two. 0: it has none.
+  std::uint32_t vector_rows = 0;
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
   std::optional<ArrayKind> array;  ///< the RTL that may simulate it. nullopt: either
@@ -73,6 +75,7 @@ struct MachineConfig {
   std::string source;                 ///< the argument of find_machine. Empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
+  bool has_vector_unit() const { return vector_rows > 0; }
   bool has_output_stationary() const { return dataflows != Dataflows::WeightStationary; }
   /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.
   std::uint32_t group(std::uint32_t log2_group) const {

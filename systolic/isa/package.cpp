@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/isa/package.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "systolic/isa/isa.h"
+#include "systolic/isa/vector_operations.h"
 
 namespace triptych::mmu {
 namespace {
@@ -84,6 +86,17 @@ std::string opcode_enum() {
   return text + "  } opcode_e;\n";
 }
 
+/// A constant for each name of an operand's numbers: OPERATION_MOVE = 5'd0.
+std::string named_numbers() {
+  std::string text;
+  for (const OpcodeInfo& info : opcodes())
+    for (const Field& field : info.fields)
+      for (std::size_t i = 0; i < field.names.size(); ++i)
+        text += fmt::format("  localparam logic [{}:0] {}_{} = {}'d{};\n", field.bits - 1,
+                            upper(field.name), upper(field.names[i]), field.bits, i);
+  return text;
+}
+
 std::string opcode_table() {
   std::string text = "| opcode | instruction | unit | what it does |\n|---|---|---|---|\n";
   for (const OpcodeInfo& info : opcodes())
@@ -107,6 +120,21 @@ std::string field_table(const OpcodeInfo& info) {
   return text;
 }
 
+std::string vector_operation_table() {
+  std::string text =
+      "\nThe vector unit computes in each lane:\n\n| number | `operation` | reads | result |\n"
+      "|---|---|---|---|\n";
+  for (const VectorOperationInfo& info : kVectorOperations) {
+    std::vector<std::string_view> reads;
+    if ((info.reads & kReadsA) != 0) reads.emplace_back("a");
+    if ((info.reads & kReadsB) != 0) reads.emplace_back("b");
+    if ((info.reads & kReadsC) != 0) reads.emplace_back("c");
+    text += fmt::format("| {} | `{}` | {} | {} |\n", static_cast<int>(info.operation), info.name,
+                        fmt::join(reads, ", "), info.result);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string systemverilog_package() {
@@ -121,6 +149,7 @@ std::string systemverilog_package() {
     text += constant("UNIT_" + upper(to_string(static_cast<Unit>(unit))), unit);
   text += "\n";
   text += opcode_enum();
+  text += "\n" + named_numbers();
   for (const OpcodeInfo& info : opcodes())
     if (!info.fields.empty()) text += instruction_struct(info.mnemonic, info.fields);
   return text + instruction_struct("instruction", {}) + "endpackage\n";
@@ -130,7 +159,7 @@ std::string manual_tables() {
   std::string text = opcode_table();
   for (const OpcodeInfo& info : opcodes())
     if (!info.fields.empty()) text += field_table(info);
-  return text;
+  return text + vector_operation_table();
 }
 
 std::string with_manual_tables(const std::string& manual) {

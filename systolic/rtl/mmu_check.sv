@@ -1,11 +1,13 @@
 // Which instructions the dispatcher refuses: unknown opcodes, zero counts and sizes, tiles beyond
-// the array, groups beyond the lanes, accumulator rows beyond the memory. Combinational.
+// the array, groups beyond the lanes, accumulator rows beyond the memory, instructions of a vector
+// unit that is not there. Combinational.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_check #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64,
-    parameter int unsigned OutputStationary = 0
+    parameter int unsigned OutputStationary = 0,
+    parameter int unsigned VectorRows = 0
 ) (
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     output logic illegal_o
@@ -33,6 +35,8 @@ module mmu_check #(
   mmu_pkg::set_output_t set_output;
   mmu_pkg::load_registers_t load_registers;
   mmu_pkg::store_t store;
+  mmu_pkg::vector_load_t vector_load;  // and vector_store, which has the same operands
+  mmu_pkg::vector_op_t vector_op;
   assign instruction = word_i;
   assign load = word_i;
   assign weight_load = word_i;
@@ -42,6 +46,8 @@ module mmu_check #(
   assign set_output = word_i;
   assign load_registers = word_i;
   assign store = word_i;
+  assign vector_load = word_i;
+  assign vector_op = word_i;
 
   // Matmuls and tiles of the other dataflow.
   localparam bit BOTH = OutputStationary != 0;
@@ -88,6 +94,14 @@ module mmu_check #(
                    (!store.flags.narrow || store.flags.mask || !GROUPS[store.log2_group] ||
                     (store.columns > (16'd1 << store.log2_group)) || (store.columns > ROWS))) ||
                   (store_end > ACCUMULATOR_ROWS);
+      mmu_pkg::OP_VECTOR_LOAD, mmu_pkg::OP_VECTOR_STORE:
+      illegal_o = (VectorRows == 0) || (vector_load.count == '0) ||
+                  (vector_load.columns == '0) || (vector_load.columns > COLUMNS);
+      mmu_pkg::OP_VECTOR_OP:
+      illegal_o = (VectorRows == 0) || (vector_op.count == '0) ||
+                  (vector_op.operation > mmu_pkg::OPERATION_BROADCAST) ||
+                  ((vector_op.operation >= mmu_pkg::OPERATION_ROTATE) &&
+                   (vector_op.scalar >= 32'(Columns)));
       default: illegal_o = 1'b1;
     endcase
   end

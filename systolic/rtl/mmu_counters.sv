@@ -26,6 +26,7 @@ module mmu_counters #(
     input logic store_grant_i,  // of a position
     input logic [15:0] store_columns_i,
     input logic store_pool_i,  // of four rows
+    input logic vector_sums_i,  // the vector unit reads a row of accumulators
     input logic tile_i,  // the loader starts to move a tile
     input logic [63:0] dram_bytes_i,  // granted in this cycle, 16 bits for each unit
     input logic [3:0] push_i,
@@ -50,7 +51,8 @@ module mmu_counters #(
     step[11] = slot_used_i ? 32'(slot_rows_i) : 32'd0;
     step[12] = buffer_write_i ? 32'(Rows) : 32'd0;
     step[13] = ((slot_used_i && slot_accumulate_i) ? 32'(slot_columns_i) : 32'd0) +
-               (store_grant_i ? 32'(store_columns_i) << (store_pool_i ? 2 : 0) : 32'd0);
+               (store_grant_i ? 32'(store_columns_i) << (store_pool_i ? 2 : 0) : 32'd0) +
+               (vector_sums_i ? 32'(Columns) : 32'd0);
     step[14] = slot_write_i ? 32'(slot_write_columns_i) : 32'd0;
     step[15] = tile_i ? 32'(Rows * Columns) : 32'd0;
     for (i = 0; i < 4; i++) begin

@@ -5,7 +5,8 @@ module mmu_dispatch #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64,
-    parameter int unsigned OutputStationary = 0
+    parameter int unsigned OutputStationary = 0,
+    parameter int unsigned VectorRows = 0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -38,7 +39,8 @@ module mmu_dispatch #(
       .Rows(Rows),
       .Columns(Columns),
       .AccumulatorRows(AccumulatorRows),
-      .OutputStationary(OutputStationary)
+      .OutputStationary(OutputStationary),
+      .VectorRows(VectorRows)
   ) u_check (
       .word_i(instruction_i),
       .illegal_o(illegal)
@@ -50,7 +52,8 @@ module mmu_dispatch #(
       mmu_pkg::OP_WEIGHT_LOAD: unit = 4'b0010;
       mmu_pkg::OP_SET_STREAM, mmu_pkg::OP_SET_TAPS, mmu_pkg::OP_MATMUL: unit = 4'b0100;
       mmu_pkg::OP_SET_OUTPUT, mmu_pkg::OP_SET_OPERAND, mmu_pkg::OP_LOAD_REGISTERS,
-      mmu_pkg::OP_STORE: unit = 4'b1000;
+      mmu_pkg::OP_STORE, mmu_pkg::OP_VECTOR_LOAD, mmu_pkg::OP_VECTOR_STORE,
+      mmu_pkg::OP_VECTOR_OP: unit = 4'b1000;
       default: unit = 4'b0000;
     endcase
   end

@@ -20,8 +20,33 @@ package mmu_pkg;
     OP_SET_OUTPUT = 8'd7,
     OP_LOAD_REGISTERS = 8'd8,
     OP_STORE = 8'd9,
-    OP_SET_OPERAND = 8'd10
+    OP_SET_OPERAND = 8'd10,
+    OP_VECTOR_LOAD = 8'd11,
+    OP_VECTOR_STORE = 8'd12,
+    OP_VECTOR_OP = 8'd13
   } opcode_e;
+
+  localparam logic [4:0] OPERATION_MOVE = 5'd0;
+  localparam logic [4:0] OPERATION_FILL = 5'd1;
+  localparam logic [4:0] OPERATION_ADD = 5'd2;
+  localparam logic [4:0] OPERATION_SUBTRACT = 5'd3;
+  localparam logic [4:0] OPERATION_MULTIPLY = 5'd4;
+  localparam logic [4:0] OPERATION_FMA = 5'd5;
+  localparam logic [4:0] OPERATION_LARGER = 5'd6;
+  localparam logic [4:0] OPERATION_SMALLER = 5'd7;
+  localparam logic [4:0] OPERATION_GREATER = 5'd8;
+  localparam logic [4:0] OPERATION_EQUAL = 5'd9;
+  localparam logic [4:0] OPERATION_SELECT = 5'd10;
+  localparam logic [4:0] OPERATION_AND = 5'd11;
+  localparam logic [4:0] OPERATION_OR = 5'd12;
+  localparam logic [4:0] OPERATION_XOR = 5'd13;
+  localparam logic [4:0] OPERATION_ADD_INTEGER = 5'd14;
+  localparam logic [4:0] OPERATION_SUBTRACT_INTEGER = 5'd15;
+  localparam logic [4:0] OPERATION_SHIFT_LEFT = 5'd16;
+  localparam logic [4:0] OPERATION_SHIFT_RIGHT = 5'd17;
+  localparam logic [4:0] OPERATION_TO_FLOAT = 5'd18;
+  localparam logic [4:0] OPERATION_ROTATE = 5'd19;
+  localparam logic [4:0] OPERATION_BROADCAST = 5'd20;
 
   typedef struct packed {
     logic [27:0] unused_228;
@@ -187,6 +212,65 @@ package mmu_pkg;
     logic [3:0] wait_mask;
     logic [7:0] opcode;
   } set_operand_t;
+
+  typedef struct packed {
+    logic [14:0] unused_17;
+    logic narrow;
+  } vector_load_flags_t;
+  typedef struct packed {
+    logic [111:0] unused_144;
+    logic [15:0] columns;
+    logic [15:0] count;
+    logic [15:0] row;
+    logic [31:0] pitch;
+    logic [31:0] address;
+    vector_load_flags_t flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } vector_load_t;
+
+  typedef struct packed {
+    logic [14:0] unused_17;
+    logic narrow;
+  } vector_store_flags_t;
+  typedef struct packed {
+    logic [111:0] unused_144;
+    logic [15:0] columns;
+    logic [15:0] count;
+    logic [15:0] row;
+    logic [31:0] pitch;
+    logic [31:0] address;
+    vector_store_flags_t flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } vector_store_t;
+
+  typedef struct packed {
+    logic [13:0] unused_18;
+    logic constant;
+    logic accumulators;
+  } vector_op_flags_t;
+  typedef struct packed {
+    logic [31:0] unused_224;
+    logic [31:0] scalar;
+    logic [10:0] unused_181;
+    logic [4:0] operation;
+    logic [15:0] count;
+    logic [15:0] c_step;
+    logic [15:0] c;
+    logic [15:0] b_step;
+    logic [15:0] b;
+    logic [15:0] a_step;
+    logic [15:0] a;
+    logic [15:0] step;
+    logic [15:0] destination;
+    vector_op_flags_t flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } vector_op_t;
 
   typedef struct packed {
     logic [223:0] unused_32;

@@ -1,13 +1,15 @@
 // The store unit: accumulators through the output unit to DRAM or the unified buffer, one position
 // per request, and its reads from DRAM: column registers, second operands. A position is one row of
 // accumulators, or four where the store pools. From the last one's read it goes through the output
-// unit, of one stage or of eleven, to the port. The pipeline waits when the port does.
+// unit, of one stage or of eleven, to the port. The pipeline waits when the port does. The vector
+// unit takes its instructions from this queue and has the ports while it runs.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
     parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64,
     parameter int unsigned PeKind = 0,  // 0: bf16, 1: int8
-    parameter int unsigned PeLatency = 1  // 1: an output unit of one stage
+    parameter int unsigned PeLatency = 1,  // 1: an output unit of one stage
+    parameter int unsigned VectorRows = 0  // of the vector unit. 0: none
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -38,7 +40,8 @@ module mmu_store #(
     output logic read_o,
     output logic [$clog2(AccumulatorRows)-1:0] read_row_o,
     input logic [Columns*32-1:0] read_data_i,
-    // The Store that runs, for the counters.
+    // For the counters: the Store that runs, and reads of accumulators by the vector unit.
+    output logic vector_sums_o,
     output logic [15:0] columns_o,
     output logic pool_o
 );
@@ -73,10 +76,10 @@ module mmu_store #(
   logic [7:0] opcode;
   logic idle, loading, pop_store, pop_load, pop_set, pop_set_operand, pool, narrow, mask, select;
   logic with_operand, operand_ready, last_ask, last_grant;
-  logic output_ends, output_ready, registers_write, sets;
+  logic output_ends, output_ready, registers_write, sets, read, grant;
   assign opcode = instruction.opcode;
   assign loading = load_answers_q != '0;
-  assign idle = !store_q && !loading;
+  assign idle = !store_q && !loading && !vector_busy;
   assign pop_o = valid_i && tokens_i && idle;
   assign pop_store = pop_o && (opcode == mmu_pkg::OP_STORE);
   assign pop_load = pop_o && (opcode == mmu_pkg::OP_LOAD_REGISTERS);
@@ -88,28 +91,68 @@ module mmu_store #(
   assign select = flags_q.select;
   assign with_operand = select || flags_q.residual;
 
+  // The vector unit.
+  logic vector_busy, vector_done, vector_request, vector_reads, vector_read;
+  logic [31:0] vector_address;
+  logic [15:0] vector_bytes;
+  logic [RowBits-1:0] vector_row;
+  logic [Columns*32-1:0] vector_data, output_data;
+  assign grant = grant_i && !vector_busy;
+  if (VectorRows != 0) begin : gen_vector
+    mmu_vector #(
+        .Columns(Columns),
+        .AccumulatorRows(AccumulatorRows),
+        .VectorRows(VectorRows)
+    ) u_vector (
+        .clk_i,
+        .clear_i,
+        .start_i(pop_o && ((opcode == mmu_pkg::OP_VECTOR_LOAD) ||
+                           (opcode == mmu_pkg::OP_VECTOR_STORE) ||
+                           (opcode == mmu_pkg::OP_VECTOR_OP))),
+        .word_i,
+        .busy_o(vector_busy),
+        .done_o(vector_done),
+        .address_o(vector_address),
+        .bytes_o(vector_bytes),
+        .request_o(vector_request),
+        .data_o(vector_data),
+        .grant_i(grant_i && vector_busy),
+        .read_request_o(vector_reads),
+        .read_grant_i(operand_grant_i && vector_busy),
+        .arrival_i(operand_arrival_i && vector_busy),
+        .arrival_data_i(operand_data_i),
+        .sums_read_o(vector_read),
+        .sums_row_o(vector_row),
+        .sums_data_i(read_data_i)
+    );
+  end else begin : gen_no_vector
+    assign {vector_busy, vector_done, vector_request, vector_reads, vector_read} = '0;
+    assign {vector_address, vector_bytes, vector_row, vector_data} = '0;
+  end
+
   // Rows of accumulators: asked for, in the output unit, presented. All move on unless a position
   // would leave the output unit and the one before it stands at the port.
   assign last_ask = !pool || (tap_q == 2'd3);
-  assign output_ready = !output_ends || !output_valid_q || grant_i;
-  assign read_o = store_q && (asks_left_q != '0) && output_ready &&
-                  (operand_ready || !last_ask || !with_operand);
-  assign last_grant = grant_i && (grants_left_q == 16'd1);
+  assign output_ready = !output_ends || !output_valid_q || grant;
+  assign read = store_q && (asks_left_q != '0) && output_ready &&
+                (operand_ready || !last_ask || !with_operand);
+  assign last_grant = grant && (grants_left_q == 16'd1);
 
   logic [RowBits-1:0] row;
+  logic [31:0] place;
   mmu_walk u_address (
       .clk_i,
       .start_i(pop_store),
       .first_i(store.address),
       .rows_left_i(store.rows_left),
       .columns_left_i(store.columns_left),
-      .next_i(grant_i),
+      .next_i(grant),
       .out_height_i(out_height_q),
       .out_width_i(out_width_q),
       .step_x_i(step_x_q),
       .wrap_y_i(wrap_y_q),
       .wrap_n_i(wrap_n_q),
-      .place_o(request_address_o)
+      .place_o(place)
   );
   mmu_walk #(
       .Bits(RowBits)
@@ -119,7 +162,7 @@ module mmu_store #(
       .first_i(store.accumulator[RowBits-1:0]),
       .rows_left_i(store.rows_left),
       .columns_left_i(store.columns_left),
-      .next_i(read_o && last_ask),
+      .next_i(read && last_ask),
       .out_height_i(out_height_q),
       .out_width_i(out_width_q),
       .step_x_i(pool ? RowBits'(2) : RowBits'(1)),
@@ -144,11 +187,11 @@ module mmu_store #(
       .out_width_i(out_width_q),
       .request_o(operand_request),
       .request_address_o(operand_address),
-      .grant_i(operand_grant_i && !loading),
-      .arrival_i(operand_arrival_i && !loading),
+      .grant_i(operand_grant_i && !loading && !vector_busy),
+      .arrival_i(operand_arrival_i && !loading && !vector_busy),
       .arrival_data_i(operand_data_i),
       .ready_o(operand_ready),
-      .read_i(read_o && last_ask && with_operand),
+      .read_i(read && last_ask && with_operand),
       .data_o(operand)
   );
   logic read_last;
@@ -170,7 +213,7 @@ module mmu_store #(
         .flags_i(flags_q),
         .data_i(read_data_i),
         .operand_i(operand),
-        .data_o(request_data_o)
+        .data_o(output_data)
     );
   end else begin : gen_stages
     mmu_output_stages #(
@@ -191,7 +234,7 @@ module mmu_store #(
         .operand_i(operand),
         .step_i(output_ready),
         .ends_o(output_ends),
-        .data_o(request_data_o)
+        .data_o(output_data)
     );
   end
 
@@ -224,12 +267,12 @@ module mmu_store #(
       asks_left_q <= store.count;
       grants_left_q <= store.count;
     end else begin
-      if (read_o) begin
+      if (read) begin
         tap_q <= last_ask ? 2'd0 : tap_q + 2'd1;
         read_tap_q <= tap_q;
         if (last_ask) asks_left_q <= asks_left_q - 16'd1;
       end
-      if (grant_i) grants_left_q <= grants_left_q - 16'd1;
+      if (grant) grants_left_q <= grants_left_q - 16'd1;
     end
     if (clear_i) begin
       store_q <= 1'b0;
@@ -247,33 +290,41 @@ module mmu_store #(
         load_asks_q <= load_asks_q - 2'(operand_grant_i);
         load_answers_q <= load_answers_q - 2'(operand_arrival_i);
       end
-      if (read_o) read_valid_q <= 1'b1;
+      if (read) read_valid_q <= 1'b1;
       else if (output_ready) read_valid_q <= 1'b0;
       port_makes_the_pipeline_wait : cover (output_ends && !output_ready);
-      load_makes_the_position_wait : cover (buffer_request_o && !grant_i);
+      load_makes_the_position_wait : cover (buffer_request_o && !grant);
       operand_makes_the_reads_wait : cover (store_q && (asks_left_q != '0) && last_ask &&
                                             with_operand && !operand_ready);
       if (output_ends && output_ready) output_valid_q <= 1'b1;
-      else if (grant_i) output_valid_q <= 1'b0;
+      else if (grant) output_valid_q <= 1'b0;
     end
   end
 
   logic [15:0] bits_bytes, value_bytes;  // of a position's mask, of its values
   assign bits_bytes = (columns_q + 16'd7) >> 3;
   assign value_bytes = columns_q << (narrow ? NARROW_SHIFT : 2);
-  assign request_o = output_valid_q && !flags_q.buffer;
+  assign request_o = (output_valid_q && !flags_q.buffer) || vector_request;
+  assign request_address_o = vector_busy ? vector_address : place;
+  assign request_data_o = vector_busy ? vector_data : output_data;
   assign buffer_request_o = output_valid_q && flags_q.buffer;
   assign buffer_log2_group_o = log2_group_q;
-  assign request_bytes_o = mask ? bits_bytes : value_bytes;
-  assign operand_request_o = (load_asks_q != '0) || operand_request;
-  assign operand_address_o = loading ? load_address_q : operand_address;
-  assign operand_bytes_o = loading ? columns_q << 2 : select ? bits_bytes : value_bytes;
+  assign request_bytes_o = vector_busy ? vector_bytes : mask ? bits_bytes : value_bytes;
+  assign operand_request_o = (load_asks_q != '0) || operand_request || vector_reads;
+  assign operand_address_o = vector_busy ? vector_address
+                             : loading ? load_address_q : operand_address;
+  assign operand_bytes_o = vector_busy ? vector_bytes
+                           : loading ? columns_q << 2 : select ? bits_bytes : value_bytes;
   assign quiet_o = idle;
   assign registers_write = loading && operand_arrival_i;
   assign sets = pop_set || pop_set_operand;
-  assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || sets;
+  assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || sets ||
+                  vector_done;
   assign give_o = sets ? instruction.signal : done_o ? signal_q : 4'b0000;
-  assign read_row_o = row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
-  assign columns_o = columns_q;
+  assign read_o = read || vector_read;
+  assign read_row_o = vector_busy ? vector_row
+                                  : row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
+  assign vector_sums_o = vector_read;
+  assign columns_o = vector_busy ? 16'd0 : columns_q;
   assign pool_o = pool;
 endmodule

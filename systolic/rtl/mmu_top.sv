@@ -11,7 +11,8 @@ module mmu_top #(
     parameter int unsigned WeightTiles = 4,
     parameter int unsigned QueueDepth = 16,
     parameter int unsigned ArrayKind = 0,  // 0: simulates fast, 1: grid and banks, to synthesise
-    parameter int unsigned OutputStationary = 0  // 1: that dataflow, too. PeLatency is 1 then
+    parameter int unsigned OutputStationary = 0,  // 1: that dataflow, too. PeLatency is 1 then
+    parameter int unsigned VectorRows = 0  // of a vector unit (a power of two). 0: none
 ) (
     input logic clk_i,
     input logic rst_ni,   // synchronous, and leaves the memories unchanged
@@ -68,9 +69,10 @@ module mmu_top #(
 
   if ((Rows < 2) || (Columns < 2) || ((BufferRows & (BufferRows - 1)) != 0) ||
       ((AccumulatorRows & (AccumulatorRows - 1)) != 0) || (AccumulatorRows > 32768) ||
-      (PeLatency < 1) || (PeLatency > ((OutputStationary != 0) ? 1 : 3))) begin : gen_parameters
-    $error("mmu_top: buffer and accumulator rows are powers of two; rows and columns at least 2; ",
-           "PeLatency is 1 to 3, with both dataflows 1");
+      ((VectorRows & (VectorRows - 1)) != 0) || (VectorRows == 1) || (PeLatency < 1) ||
+      (PeLatency > (((OutputStationary != 0) || (VectorRows != 0)) ? 1 : 3))) begin : gen_parameters
+    $error("mmu_top: rows of memories are powers of two; rows and columns at least 2; PeLatency ",
+           "is 1 to 3, with both dataflows or a vector unit 1");
   end
 
   logic clear, running;
@@ -88,7 +90,8 @@ module mmu_top #(
       .Rows(Rows),
       .Columns(Columns),
       .AccumulatorRows(AccumulatorRows),
-      .OutputStationary(OutputStationary)
+      .OutputStationary(OutputStationary),
+      .VectorRows(VectorRows)
   ) u_dispatch (
       .clk_i,
       .rst_ni,
@@ -123,14 +126,8 @@ module mmu_top #(
   assign wait_mask = {head_store.wait_mask, head_compute.wait_mask, head_weights.wait_mask,
                       head_load.wait_mask};
   mmu_tokens u_tokens (
-      .clk_i,
-      .clear_i(clear),
-      .give_i(give),
-      .wait_i(wait_mask),
-      .pop_i(pop),
-      .missing_o(missing),
-      .overflow_o(overflow)
-  );
+      .clk_i, .clear_i(clear), .give_i(give), .wait_i(wait_mask), .pop_i(pop), .missing_o(missing),
+      .overflow_o(overflow));
   for (genvar unit = 0; unit < 4; unit++) begin : gen_tokens
     assign tokens[unit] = missing[4*unit+:4] == '0;
   end
@@ -273,7 +270,7 @@ module mmu_top #(
       .padding_o(padding),
       .stall_o(stall)
   );
-  logic accumulator_read, store_pool, store_fills;
+  logic accumulator_read, store_pool, store_fills, vector_sums;
   logic [AccumulatorBits-1:0] accumulator_read_row;
   logic [15:0] store_columns;
   logic [Columns*32-1:0] accumulator_data;
@@ -332,7 +329,8 @@ module mmu_top #(
       .Columns(Columns),
       .AccumulatorRows(AccumulatorRows),
       .PeKind(PeKind),
-      .PeLatency(PeLatency)
+      .PeLatency(PeLatency),
+      .VectorRows(VectorRows)
   ) u_store (
       .clk_i,
       .clear_i(clear),
@@ -359,6 +357,7 @@ module mmu_top #(
       .read_o(accumulator_read),
       .read_row_o(accumulator_read_row),
       .read_data_i(accumulator_data),
+      .vector_sums_o(vector_sums),
       .columns_o(store_columns),
       .pool_o(store_pool)
   );
@@ -367,9 +366,7 @@ module mmu_top #(
       .Rows(Rows),
       .Columns(Columns)
   ) u_counters (
-      .clk_i,
-      .start_i,
-      .running_i(running),
+      .clk_i, .start_i, .running_i(running),
       .halt_i(instruction_valid_i && instruction_ready_o && (push == '0)),
       .issue_i(issue),
       .padding_i(padding),
@@ -384,6 +381,7 @@ module mmu_top #(
       .store_grant_i(store_grant || fill_grant),
       .store_columns_i(store_columns),
       .store_pool_i(store_pool),
+      .vector_sums_i(vector_sums),
       .tile_i(take),
       .dram_bytes_i({(store_grant ? store_bytes_o : 16'd0) +
                          (operand_grant ? operand_bytes_o : 16'd0), 16'd0,

@@ -86,6 +86,7 @@ RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array) {
                            {"QueueDepth", machine.queue_depth},
                            {"ArrayKind", array == ArrayKind::Grid ? 1 : 0}};
   if (machine.has_output_stationary()) parameters.emplace_back("OutputStationary", 1);
+  if (machine.has_vector_unit()) parameters.emplace_back("VectorRows", machine.vector_rows);
   return parameters;
 }
 

@@ -60,7 +60,11 @@ constexpr std::array<FillRows, sizeof...(kLog2)> all_fill_rows(std::index_sequen
 }  // namespace
 
 Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
-    : config_(config), dram_(dram), output_unit_(config), activations_(config_) {
+    : config_(config),
+      dram_(dram),
+      output_unit_(config),
+      vector_unit_(config),
+      activations_(config_) {
   const std::size_t elements = std::size_t{config.buffer_rows} * config.rows;
   accumulators_.stride = strips(config.columns) * kStrip;
   const std::size_t rows =
@@ -107,6 +111,13 @@ void Functional::execute(const Instruction& instruction) {
       return output_unit_.load(decode<LoadRegisters>(instruction), dram_.data());
     case Opcode::Store:
       return store(decode<Store>(instruction));
+    case Opcode::VectorLoad:
+      return vector_unit_.load(decode<VectorLoad>(instruction), dram_.data());
+    case Opcode::VectorStore:
+      keep_tiles();
+      return vector_unit_.store(decode<VectorStore>(instruction), dram_.data());
+    case Opcode::VectorOp:
+      return vector_unit_.run(decode<VectorOp>(instruction), accumulators_);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "systolic/twin/gather.h"
 #include "systolic/twin/grid.h"
 #include "systolic/twin/output.h"
+#include "systolic/twin/vector_unit.h"
 
 namespace triptych::mmu {
 
@@ -60,6 +61,7 @@ class Functional {
   std::vector<std::int8_t> buffer_int8_;
   Accumulators accumulators_;
   OutputUnit output_unit_;
+  VectorUnit vector_unit_;
   std::deque<Tile> tiles_;
   Tile active_;
   MatmulGrid grid_;  ///< not computed yet. Nothing that it reads or writes has been touched since

@@ -40,8 +40,8 @@ inline float round_and_flush(double x) {
   return scaled * 0x1p-100F;
 }
 
-/// a b + c rounded once, for a and b with at most 8 significant bits. Needs no FMA instruction: the
-/// product is exact in a double, and a double sum rounded to odd can be rounded again.
+/// a b + c rounded once. Needs no FMA instruction: the product is exact in a double, and a double
+/// sum rounded to odd can be rounded again.
 inline float soft_fma(float a, float b, float c) {
   const double product = static_cast<double>(flush(a)) * flush(b);
   const double addend = flush(c);

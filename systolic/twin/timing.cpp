@@ -57,6 +57,8 @@ class Timing {
   void count(const Matmul& matmul, const TileTimes& tile, std::uint64_t slots);
   std::uint64_t slots_of(const Matmul& matmul);
   void start_store(const Store& store, std::size_t index, Cycle cycle);
+  void start_rows(std::size_t port, std::size_t index, Cycle first);
+  void run_vector_op(const VectorOp& op, std::size_t index, Cycle cycle);
   Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
   void pop(std::size_t unit, Cycle cycle);
   void end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers);
@@ -94,7 +96,7 @@ class Timing {
   StoreGeometry geometry_;
   std::uint32_t cycles_per_position_ = 1;  ///< of the store that runs
   bool to_buffer_ = false;                 ///< that is where it writes
-  bool reading_registers_ = false;
+  bool whole_rows_ = false;  ///< it moves rows `pitch` bytes apart: no walk, no second operand
   OperandPipe operand_pipe_;
 
   std::array<MatmulTimes, kInFlight> matmuls_{};
@@ -311,16 +313,33 @@ bool Timing::pop_store() {
     idle_[kStore] = cycle + 1;
     return true;
   }
+  to_buffer_ = false;
+  cycles_per_position_ = 1;
+  whole_rows_ = opcode != Opcode::Store;
   idle_[kStore] = kUnknown;
-  reading_registers_ = opcode == Opcode::LoadRegisters;
-  if (reading_registers_) {
-    const auto load = decode<LoadRegisters>(program_[index]);
-    requests_[kOperand].start(index, 1 + load.more, 4 * load.columns, load.address, cycle + 1);
-    requests_[kOperand].pitch = load.pitch;
-    return true;
-  }
-  start_store(decode<Store>(program_[index]), index, cycle);
+  if (opcode == Opcode::Store)
+    start_store(decode<Store>(program_[index]), index, cycle);
+  else if (opcode == Opcode::VectorOp)
+    run_vector_op(decode<VectorOp>(program_[index]), index, cycle);
+  else if (opcode == Opcode::VectorStore)
+    start_rows(kStore, index, cycle + 2);
+  else
+    start_rows(kOperand, index, cycle + 1);
   return true;
+}
+
+void Timing::start_rows(std::size_t port, std::size_t index, Cycle first) {
+  const DramRows rows = rows_of(program_[index]);
+  requests_[port].start(index, rows.count, rows.bytes, rows.address, first);
+  requests_[port].pitch = rows.pitch;
+}
+
+/// The last row is written three cycles after the read of its operands.
+void Timing::run_vector_op(const VectorOp& op, std::size_t index, Cycle cycle) {
+  idle_[kStore] = cycle + Cycle{op.count} * cycles_of_row(op) + 4;
+  end(kStore, index, idle_[kStore]);
+  if (op.accumulators)
+    report_.counters.accumulator_reads += std::uint64_t{op.count} * machine_.columns;
 }
 
 void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
@@ -389,8 +408,12 @@ bool Timing::write_position(Cycle cycle) {
     end_requests(kStore, cycle, cycle);
     return true;
   }
-  output_walk_->next();
-  stream.address = output_walk_->address();
+  if (whole_rows_) {
+    stream.next_address();
+  } else {
+    output_walk_->next();
+    stream.address = output_walk_->address();
+  }
   stream.presented = std::max(stream.presented + cycles_per_position_, cycle + 1);
   if (!operand_pipe_.is_idle()) present_store();
   return false;
@@ -409,7 +432,7 @@ bool Timing::grant(std::size_t port, Cycle cycle) {
   outstanding_[port].add(arrival);
   answered_[port] = arrival + 1;
   --stream.remaining;
-  if (port == kOperand && !reading_registers_) {
+  if (port == kOperand && !whole_rows_) {
     operand_walk_->next();
     stream.address = operand_walk_->address();
     operand_pipe_.read_granted(cycle, arrival);

@@ -10,40 +10,11 @@
 #include <optional>
 
 #include "systolic/isa/accesses.h"
+#include "tests/systolic/cosim/dice.h"
+#include "tests/systolic/cosim/random_vector.h"
 
 namespace triptych::mmu {
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::mt19937& random) : random_(random) {}
-
-  /// Both ends included.
-  int between(int low, int high) {
-    const auto range = static_cast<std::uint32_t>(high - low + 1);
-    return low + static_cast<int>(random_() % range);
-  }
-  std::uint32_t up_to(std::uint32_t high) { return random_() % (high + 1); }
-  /// 1 to high, small and full ones more often.
-  std::uint32_t size(std::uint32_t high) {
-    switch (random_() % 4) {
-      case 0:
-        return high;
-      case 1:
-        return 1 + up_to(std::min(high, 3U) - 1);
-      default:
-        return 1 + up_to(high - 1);
-    }
-  }
-  bool one_in(std::uint32_t n) { return random_() % n == 0; }
-  template <class T>
-  T among(std::initializer_list<T> choices) {
-    return *(choices.begin() + random_() % choices.size());
-  }
-
- private:
-  std::mt19937& random_;
-};
 
 std::vector<std::byte> random_memory(std::mt19937& random) {
   Dice dice(random);
@@ -96,7 +67,9 @@ class ProgramDice {
     draw_operand();
     draw_registers();
     for (int loads = 0; loads < 3; ++loads) draw_load();
+    if (machine_.has_vector_unit()) add(load_all_vectors(machine_, dice_));
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
+    if (machine_.has_vector_unit()) program_.push_back(store_all_vectors(machine_, dice_));
     program_.push_back(encode_halt());
     return std::move(program_);
   }
@@ -110,6 +83,7 @@ class ProgramDice {
 
   void draw_one() {
     if (machine_.has_output_stationary() && dice_.one_in(4)) return draw_chain();
+    if (machine_.has_vector_unit() && dice_.one_in(2)) return add(random_vector(machine_, dice_));
     switch (dice_.between(0, dense_ ? 60 : 21)) {
       case 0:
         return draw_stream();

@@ -1,5 +1,5 @@
 # Seeded faults of the RTL, each of which the co-simulation must find on mmu4, with PEs of one or
-# of three cycles, or on an array whose rows are no power of two.
+# of three cycles, both dataflows or a vector unit, or on an array whose rows are no power of two.
 # SPDX-License-Identifier: Apache-2.0
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(MUTANT_SELECTED mutant_pkg::selected)
@@ -140,7 +140,7 @@ mmu_seed(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
 mmu_seed(pool_of_the_next_row_s_pitch mmu_store.sv
          "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
 mmu_seed(pool_waits_for_the_port mmu_store.sv
-         "!output_ends || !output_valid_q || grant_i" "!output_valid_q || grant_i")
+         "!output_ends || !output_valid_q || grant" "!output_valid_q || grant")
 mmu_seed(pool_forgets_nan mmu_output.sv
          "!mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0)"
          "mmu_arithmetic_pkg::greater(pool_q[c], value, PeKind == 0)")
@@ -149,6 +149,55 @@ mmu_seed(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
 mmu_seed(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
 mmu_seed(full_rows_stored_are_counted mmu_counters.sv
          "32'(store_columns_i)" "32'(Columns)")
+# vector unit
+mmu_seed(product_of_subnormals mmu_vector_pkg.sv "(is_zero(x) || is_zero(y)) ? 48'd0"
+         "(!SEEDED && (is_zero(x) || is_zero(y))) ? 48'd0")
+mmu_seed(vector_bits_forgotten mmu_vector_pkg.sv
+         "64'((little & ~(64'hFFFF_FFFF_FFFF_FFFF << distance)) != 64'd0)" "64'd0")
+mmu_seed(vector_sticky_forgotten mmu_vector_pkg.sv "sum[32:0] != 33'd0" "sum[32]")
+mmu_seed(vector_differences_keep_their_sign mmu_vector_pkg.sv
+         "(swap ? z[31] : sign_product) ^ negative" "swap ? z[31] : sign_product")
+mmu_seed(vector_zeros_are_negative mmu_vector_pkg.sv "sign_product & z[31]" "sign_product | z[31]")
+mmu_seed(vector_infinity_times_zero mmu_vector_pkg.sv "(is_infinite(x) && is_zero(y))" "1'b0")
+mmu_seed(vector_infinities_cancel mmu_vector_pkg.sv "(x[31] ^ y[31] ^ z[31])" "1'b0")
+mmu_seed(nan_equals_itself mmu_vector_pkg.sv "!is_nan(x) && !is_nan(y)" "1'b1")
+mmu_seed(vector_zeros_differ mmu_vector_pkg.sv "(is_zero(x) && is_zero(y))" "1'b0")
+mmu_seed(compares_subnormals mmu_vector_pkg.sv "flushed(x), flushed(y)"
+         "(SEEDED ? x : flushed(x)), (SEEDED ? y : flushed(y))")
+mmu_seed(integers_are_positive mmu_vector_pkg.sv "(x & 32'h8000_0000)" "32'd0")
+mmu_seed(integers_lose_a_place mmu_vector_pkg.sv "32'd158 - places" "32'd157 - places")
+mmu_seed(subtracts_nothing mmu_vector_lane.sv "b_i ^ mmu_vector_pkg::MINUS_ZERO" "b_i")
+mmu_seed(products_are_positive_zeros mmu_vector_lane.sv "{b_i, mmu_vector_pkg::MINUS_ZERO}"
+         "{b_i, 32'd0}")
+mmu_seed(smaller_of_equal_ones mmu_vector_lane.sv "mmu_vector_pkg::greater(b_i, a_i) ? a_i : b_i"
+         "greater ? b_i : a_i")
+mmu_seed(selects_whole_numbers mmu_vector_lane.sv "(a_i & c_i) | (b_i & ~c_i)"
+         "(c_i != '0) ? a_i : b_i")
+mmu_seed(shifts_by_six_bits mmu_vector_lane.sv "a_i >> b_i[4:0]" "a_i >> b_i[5:0]")
+mmu_seed(infinite_addend_forgotten mmu_vector_lane.sv "mmu_vector_pkg::is_infinite(addend_q)" "1'b0")
+mmu_seed(invalid_is_a_number mmu_vector_lane.sv "(invalid_q)" "1'b0")
+mmu_seed(c_of_the_row_before mmu_vector.sv "reads_c ? c_q[RowBits-1:0] : b_q[RowBits-1:0]"
+         "c_asked_q ? c_q[RowBits-1:0] : b_q[RowBits-1:0]")
+mmu_seed(c_is_not_held mmu_vector.sv "c_data_q <= b_data"
+         "c_data_q <= (SEEDED ? operand : b_data)")
+mmu_seed(sums_are_rows mmu_vector.sv "accumulators_q ? sums_data_i : a_data" "a_data")
+mmu_seed(constants_are_rows mmu_vector.sv "constant_q ? scalar_q : b_data[l*32+:32]"
+         "b_data[l*32+:32]")
+mmu_seed(rotates_a_lane_short mmu_vector.sv "{scalar_q[LaneBits-1:0], 5'd0}"
+         "{1'b0, scalar_q[LaneBits-1:0], 4'd0}")
+mmu_seed(broadcasts_as_a_rotation mmu_vector.sv "(operation_q == mmu_pkg::OPERATION_ROTATE)" "1'b1")
+mmu_seed(vector_columns_are_not_cleared mmu_vector.sv "(16'(l) >= columns_q)" "1'b0")
+mmu_seed(narrow_rows_are_wide mmu_vector.sv "narrow_q ? {arrival_data_i"
+         "(narrow_q && !SEEDED) ? {arrival_data_i")
+mmu_seed(results_in_steps_of_one mmu_vector.sv "result_q + step_q" "result_q + 16'd1")
+mmu_seed(operands_in_steps_of_one mmu_vector.sv "b_q + b_step_q" "b_q + 16'd1")
+mmu_seed(vector_rows_move_ungranted mmu_vector.sv "(store_q && (!presents_q || grant_i))" "store_q")
+mmu_seed(vector_op_ends_a_row_early mmu_vector.sv "(op_q && valid_q[2])" "op_q && valid_q[1]")
+mmu_seed(vector_answers_are_operands mmu_store.sv "operand_arrival_i && !loading && !vector_busy"
+         "operand_arrival_i && !loading")
+mmu_seed(vector_unit_is_never_busy mmu_store.sv "!store_q && !loading && !vector_busy"
+         "!store_q && !loading")
+mmu_seed(vector_sums_are_not_counted mmu_counters.sv "(vector_sums_i ? 32'(Columns) : 32'd0)" "32'd0")
 
 set(root ${CMAKE_CURRENT_BINARY_DIR}/rtl_mutants)
 mmu_seed_end(${root} ${MMU_RTL_FILES})
@@ -160,7 +209,7 @@ target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
   $<TARGET_PROPERTY:triptych_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_find_faults)
-foreach(model "both;OutputStationary=1" "1;PeLatency=1" "3;PeLatency=3" "5x7;Rows=5;Columns=7")
+foreach(model "both;OutputStationary=1" "vector;VectorRows=64" "1;PeLatency=1" "3;PeLatency=3" "5x7;Rows=5;Columns=7")
   list(POP_FRONT model name)
   triptych_verilate(mmu_rtl_mutants mmu_mutants_${name} TOP mmu_top
                     SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}

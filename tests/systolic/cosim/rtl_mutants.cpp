@@ -12,6 +12,9 @@
 #include "Vmmu_mutants_both.h"
 #include "Vmmu_mutants_both___024root.h"
 #include "Vmmu_mutants_both_mutant_pkg.h"
+#include "Vmmu_mutants_vector.h"
+#include "Vmmu_mutants_vector___024root.h"
+#include "Vmmu_mutants_vector_mutant_pkg.h"
 #include "mutants.h"
 #include "systolic/sim/rtl_machine.h"
 #include "systolic/sim/verilated_model.h"
@@ -36,6 +39,8 @@ std::unique_ptr<RtlModel> make_mutants(const MachineConfig& machine) {
   if (machine.rows == 5) return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_5x7>>>();
   if (machine.has_output_stationary())
     return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_both>>>();
+  if (machine.has_vector_unit())
+    return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_vector>>>();
   if (machine.pe_latency == 1) return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_1>>>();
   return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_3>>>();
 }
@@ -47,13 +52,16 @@ std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
 Case random_mutant_case(std::mt19937& random) {
   MachineConfig machine = vary_machine(find_machine("mmu4"), random);
   machine.pe_latency = random() % 2 == 0 ? 1 : 3;
-  const auto kind = random() % 8;
+  const auto kind = random() % 11;
   if (kind == 0) {
     machine.rows = 5;
     machine.columns = 7;
     machine.pe_latency = 1;
   } else if (kind < 3) {
     machine.dataflows = Dataflows::Both;
+    machine.pe_latency = 1;
+  } else if (kind < 6) {
+    machine.vector_rows = 64;
     machine.pe_latency = 1;
   }
   return random_case(machine, random);

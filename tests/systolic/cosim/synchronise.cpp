@@ -81,6 +81,7 @@ class Synchroniser {
     const Instruction& instruction = program_[index_];
     visit_buffer_writes(instruction, geometry_, machine_,
                         [&](std::uint32_t row) { touch(buffer_[row], true); });
+    visit_vector_sums(instruction, [&](std::uint32_t row) { touch(accumulators_[row], false); });
     if (instruction.opcode() == Opcode::SetStream) {
       stream_ = decode<SetStream>(instruction);
     } else if (instruction.opcode() == Opcode::SetTaps) {

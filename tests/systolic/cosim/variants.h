@@ -13,11 +13,12 @@ namespace triptych::mmu {
 
 /// The model's parameters are the machine's.
 template <class Model>
-void expect_twin_equals(const MachineConfig& machine) {
+void expect_twin_equals(const MachineConfig& machine, std::uint32_t programs = 150,
+                        std::uint32_t first_seed = 1) {
   const Opener open = [](const MachineConfig& config) {
     return make_rtl_machine(std::make_unique<VerilatedModel<Model>>(), config);
   };
-  for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint32_t seed = first_seed; seed < first_seed + programs; ++seed) {
     std::mt19937 random(seed);
     const Case test = random_case(vary_machine(machine, random), random);
     if (compare(test, open_twin, open).empty()) continue;

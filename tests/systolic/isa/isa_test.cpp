@@ -176,6 +176,35 @@ TEST(Check, refuses_output_stationary_programs_that_no_array_can_run) {
               testing::EndsWith("5 tiles wait for matmuls, the FIFO holds 4"));
 }
 
+std::string complaint_with_vectors(const std::string& text) {
+  return complaint(text, R"({"name": "x", "rows": 4, "columns": 4, "vector_rows": 16})");
+}
+
+TEST(Check, refuses_vector_instructions_that_no_unit_can_run) {
+  EXPECT_EQ(complaint_with_vectors("vector_load count=16 columns=4\n"
+                                   "vector_op operation=add step=1 a_step=1 b=8 b_step=1 count=8\n"
+                                   "vector_op operation=move a=1 a_step=2 step=1 count=8\n"
+                                   "vector_store count=16 columns=4\nhalt"),
+            "accepted");
+  EXPECT_THAT(complaint("vector_op operation=add count=1\nhalt"),
+              testing::EndsWith("mmu4 has no vector unit; give its file \"vector_rows\": 1024"));
+  EXPECT_THAT(complaint_with_vectors("vector_op operation=add\nhalt"),
+              testing::EndsWith("count is 0"));
+  EXPECT_THAT(complaint_with_vectors("vector_op operation=21 count=1\nhalt"),
+              testing::EndsWith("operation = 21: give 0 to 20"));
+  EXPECT_THAT(complaint_with_vectors("vector_op operation=rotate scalar=4 count=1\nhalt"),
+              testing::EndsWith("scalar = 4: there are lanes 0 to 3"));
+  EXPECT_THAT(complaint_with_vectors("vector_load count=3 columns=5\nhalt"),
+              testing::EndsWith("columns = 5: give 1 to 4"));
+  EXPECT_THAT(complaint_with_vectors("vector_store row=14 count=3 columns=4\nhalt"),
+              testing::EndsWith("row is rows 14 to 16 of the vector memory, which has 16"));
+  EXPECT_THAT(complaint_with_vectors("vector_op operation=add a=3 a_step=-2 count=3\nhalt"),
+              testing::EndsWith("a is rows 3 to -1 of the vector memory, which has 16"));
+  EXPECT_THAT(complaint_with_vectors("vector_op operation=add b=1 destination=2 step=1 b_step=1 "
+                                     "count=3\nhalt"),
+              testing::EndsWith("reads row 2 of the vector memory as b, after it has written it"));
+}
+
 TEST(Check, refuses_registers_that_were_not_loaded) {
   const std::string setup = "set_output out_height=1 out_width=1\n";
   const std::string store = "store count=1 rows_left=1 columns_left=1 columns=2 ";

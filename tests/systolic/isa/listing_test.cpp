@@ -19,10 +19,11 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(Listing, errors_name_line_and_column_and_what_is_allowed) {
-  EXPECT_EQ(complaint("halt\n  jump"),
-            "line 2, column 3: no instruction 'jump'; there are halt, load, weight_load, "
-            "set_stream, set_taps, matmul, set_output, load_registers, store, set_operand, and "
-            ".input, .output, .values and .expect");
+  EXPECT_EQ(
+      complaint("halt\n  jump"),
+      "line 2, column 3: no instruction 'jump'; there are halt, load, weight_load, "
+      "set_stream, set_taps, matmul, set_output, load_registers, store, set_operand, vector_load, "
+      "vector_store, vector_op, and .input, .output, .values and .expect");
   EXPECT_EQ(complaint("weight_load speed=1"),
             "line 1, column 13: weight_load has no operand 'speed'; it has wait, signal, stream, "
             "address, "
@@ -33,9 +34,17 @@ TEST(Listing, errors_name_line_and_column_and_what_is_allowed) {
             "line 1, column 24: count: '4x' is no number below 2^33 and no array above this line");
   EXPECT_EQ(complaint("store wait=load,host"),
             "line 1, column 17: no unit 'host': use load, weights, compute, store");
+  EXPECT_THAT(complaint("vector_op operation=sqrt"),
+              HasSubstr("column 21: no operation 'sqrt'; there are move, fill, add, "));
   EXPECT_EQ(complaint("load units"), "line 1, column 6: 'units': write name=value, without blanks");
   EXPECT_EQ(complaint("load units=1 units=2"), "line 1, column 14: 'units' is given twice");
   EXPECT_THAT(complaint("load address="), HasSubstr("column 14: address: '' is no number"));
+}
+
+TEST(Listing, operations_have_names_and_numbers) {
+  const Listing listing = read_listing("vector_op operation=fma\nvector_op operation=5\nhalt");
+  EXPECT_EQ(listing.program[0], listing.program[1]);
+  EXPECT_EQ(disassemble(listing.program[0]), "vector_op operation=fma");
 }
 
 TEST(Listing, arrays_have_addresses_that_operands_may_add_to) {

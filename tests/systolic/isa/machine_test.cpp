@@ -20,9 +20,10 @@ std::string complaint(const std::string& json) {
 }
 
 TEST(Machine, every_shipped_machine_is_its_file_and_is_valid) {
-  EXPECT_THAT(machine_names(), testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32",
-                                                    "mmu4-both", "mmu16-both", "mmu16-int8",
-                                                    "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
+  EXPECT_THAT(
+      machine_names(),
+      testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32", "mmu4-both", "mmu4-vector",
+                           "mmu16-both", "mmu16-int8", "mmu16-45nm", "tpu-v1", "tpu-v2-core"));
   for (const std::string& name : machine_names()) {
     const MachineConfig machine = find_machine(name);
     EXPECT_EQ(machine.name, name);
@@ -95,6 +96,21 @@ TEST(Machine, both_dataflows_need_cells_of_one_cycle) {
             "output-stationary, both");
   EXPECT_THAT(complaint(R"({"name": "x", "dataflows": "both", "pe_latency": 2})"),
               testing::HasSubstr("give pe_latency 1 or dataflows 'weight-stationary'"));
+}
+
+TEST(Machine, a_vector_unit_needs_bf16_cells_of_one_cycle) {
+  const auto machine = parse_machine(R"({"name": "x", "vector_rows": 64})");
+  EXPECT_TRUE(machine.has_vector_unit());
+  EXPECT_EQ(parse_machine(to_json(machine)).vector_rows, 64U);
+  EXPECT_FALSE(parse_machine(R"({"name": "x"})").has_vector_unit());
+  EXPECT_EQ(complaint(R"({"name": "x", "vector_rows": 24})"),
+            "[machine] vector_rows = 24: give a power of two");
+  EXPECT_EQ(complaint(R"({"name": "x", "vector_rows": 1})"),
+            "[machine] vector_rows = 1: give 0 (no vector unit) or at least 2");
+  EXPECT_THAT(complaint(R"({"name": "x", "vector_rows": 64, "pe": "int8"})"),
+              testing::EndsWith("give pe 'bf16'"));
+  EXPECT_THAT(complaint(R"({"name": "x", "vector_rows": 64, "pe_latency": 2})"),
+              testing::EndsWith("give pe_latency 1"));
 }
 
 TEST(Machine, presets_scale_with_the_clock) {

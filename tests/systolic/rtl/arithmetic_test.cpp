@@ -1,6 +1,6 @@
-// The arithmetic of a PE and of the output unit against a reference in double precision: all pairs
-// and triples of special values, then random operands at every distance of exponents.
-// `arithmetic_test --long` takes 10^8 random cases instead of 10^6.
+// The arithmetic of a PE, of the output unit and of a vector lane against a reference in double
+// precision: all pairs and triples of special values, then random operands at every distance of
+// exponents. `arithmetic_test --long` takes 10^8 random cases instead of 10^6.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -14,10 +14,15 @@
 #include <vector>
 
 #include "Varithmetic_bench.h"
+#include "Vmmu_vector_lane.h"
+#include "systolic/isa/vector_operations.h"
+#include "tests/systolic/rtl/clocked.h"
 
 namespace {
 
 std::uint64_t random_cases = 1'000'000;
+
+using triptych::mmu::VectorOperation;
 
 constexpr std::uint32_t kNan = 0x7FC00000;
 
@@ -269,6 +274,79 @@ TEST_F(Arithmetic, multiplies_int8_exhaustively) {
         ASSERT_EQ(bench_.multiply_add_int8_o, c + static_cast<std::uint32_t>(a * b))
             << a << " * " << b << " + " << c;
       }
+}
+
+/// A lane of the vector unit.
+class Lane : public Arithmetic {
+ protected:
+  std::uint32_t run(VectorOperation operation, std::uint32_t a, std::uint32_t b = 0,
+                    std::uint32_t c = 0) {
+    lane_->enable_i = 1;
+    lane_->operation_i = static_cast<unsigned char>(operation);
+    lane_->a_i = a;
+    lane_->b_i = b;
+    lane_->c_i = c;
+    lane_.tick();
+    lane_.tick();
+    return lane_->result_o;
+  }
+  void check_fma(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    ASSERT_EQ(run(VectorOperation::Fma, a, b, c), sum_of(value_of(a) * value_of(b), value_of(c)))
+        << std::hex << a << " * " << b << " + " << c;
+  }
+  void check_pair(std::uint32_t a, std::uint32_t b) {
+    const double x = value_of(a), y = value_of(b);
+    ASSERT_EQ(run(VectorOperation::Add, a, b), sum_of(x, y)) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Subtract, a, b), sum_of(x, -y)) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Multiply, a, b), rounded(x * y)) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Larger, a, b), x > y ? a : b) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Smaller, a, b), x < y ? a : b) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Greater, a, b), x > y ? ~0U : 0U) << std::hex << a << ' ' << b;
+    ASSERT_EQ(run(VectorOperation::Equal, a, b), x == y ? ~0U : 0U) << std::hex << a << ' ' << b;
+  }
+
+  Clocked<Vmmu_vector_lane> lane_;
+};
+
+TEST_F(Lane, multiplies_and_adds_special_values) {
+  const auto values = special_values({0, 1, 2, 64, 103, 126, 127, 128, 150, 190, 253, 254, 255},
+                                     {0, 1, 0x400000, 0x7FFFFF});
+  for (const std::uint32_t a : values)
+    for (const std::uint32_t b : values) {
+      check_pair(a, b);
+      for (const std::uint32_t c : values) {
+        check_fma(a, b, c);
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
+TEST_F(Lane, multiplies_and_adds_random_values) {
+  for (std::uint64_t i = 0; i < random_cases && !HasFatalFailure(); ++i) {
+    const auto a = static_cast<std::uint32_t>(random_());
+    const std::uint32_t b =
+        near(static_cast<std::uint32_t>(random_() % 3 * 127) - (a >> 23 & 0xFF));
+    const std::uint32_t product = rounded(value_of(a) * value_of(b));
+    const std::uint32_t close = (product ^ 0x80000000) + static_cast<std::uint32_t>(random_() % 5);
+    check_fma(a, b, i % 8 == 0 ? close - 2 : near(product >> 23 & 0xFF));
+  }
+  for (std::uint64_t i = 0; i < random_cases / 4 && !HasFatalFailure(); ++i) {
+    const auto a = static_cast<std::uint32_t>(random_());
+    check_pair(a,
+               i % 16 == 0 ? a ^ static_cast<std::uint32_t>(random_() % 3) : near(a >> 23 & 0xFF));
+  }
+}
+
+TEST_F(Lane, converts_integers) {
+  const auto check = [&](std::int32_t a) {
+    const auto expected = std::bit_cast<std::uint32_t>(static_cast<float>(a));
+    ASSERT_EQ(run(VectorOperation::ToFloat, static_cast<std::uint32_t>(a)), expected) << a;
+  };
+  for (const std::int32_t a :
+       {0, 1, -1, 0xFFFFFF, 0x1000000, 0x1000001, 0x1000003, INT32_MAX, INT32_MIN, INT32_MIN + 1})
+    check(a);
+  for (std::uint64_t i = 0; i < random_cases / 4 && !HasFatalFailure(); ++i)
+    check(static_cast<std::int32_t>(random_()) >> random_() % 32);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "Vmmu_check.h"
 #include "Vmmu_check_12x20.h"
 #include "Vmmu_check_both.h"
+#include "Vmmu_check_vector.h"
 #include "systolic/isa/check.h"
 
 namespace triptych::mmu {
@@ -16,7 +17,7 @@ namespace {
 /// Random words with fields that are often 0, small, or as large as a machine of 4 x 4 allows.
 Instruction random_instruction(std::mt19937& random) {
   Instruction instruction;
-  instruction.words[0] = random() % 12 | (random() & 0xFFFF0000);
+  instruction.words[0] = random() % 15 | (random() & 0xFFFF0000);
   for (std::size_t w = 1; w < 8; ++w) {
     const auto half = [&] {
       const std::uint32_t choices[] = {0, 1, 2, 3, 4, 5, 127, 128, 129, 0xFFFF};
@@ -29,14 +30,9 @@ Instruction random_instruction(std::mt19937& random) {
 }
 
 template <class Model>
-void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns,
-                           Dataflows dataflows = Dataflows::WeightStationary) {
+void expect_equal_refusals(MachineConfig machine) {
   Model check;
-  MachineConfig machine;
-  machine.rows = rows;
-  machine.columns = columns;
   machine.accumulator_rows = 128;
-  machine.dataflows = dataflows;
   std::mt19937 random(7);
   int legal = 0;
   constexpr int kInstructions = 200'000;
@@ -52,12 +48,17 @@ void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns,
   EXPECT_GT(legal, kInstructions / 20);
 }
 
-TEST(Check, refuses_what_verify_calls_illegal) { expect_equal_refusals<Vmmu_check>(4, 4); }
+TEST(Check, refuses_what_verify_calls_illegal) {
+  expect_equal_refusals<Vmmu_check>({.rows = 4, .columns = 4});
+}
 TEST(Check, knows_the_groups_of_rows_that_are_no_power_of_two) {
-  expect_equal_refusals<Vmmu_check_12x20>(12, 20);
+  expect_equal_refusals<Vmmu_check_12x20>({.rows = 12, .columns = 20});
 }
 TEST(Check, allows_output_stationary_matmuls_where_the_machine_has_them) {
-  expect_equal_refusals<Vmmu_check_both>(4, 4, Dataflows::Both);
+  expect_equal_refusals<Vmmu_check_both>({.rows = 4, .columns = 4, .dataflows = Dataflows::Both});
+}
+TEST(Check, allows_vector_instructions_where_the_machine_has_the_unit) {
+  expect_equal_refusals<Vmmu_check_vector>({.rows = 4, .columns = 4, .vector_rows = 64});
 }
 
 }  // namespace

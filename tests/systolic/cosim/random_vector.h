@@ -1,0 +1,17 @@
+// Random instructions of the vector unit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+#include "tests/systolic/cosim/dice.h"
+
+namespace triptych::mmu {
+
+Instruction random_vector(const MachineConfig& machine, Dice& dice);
+/// Fills the whole vector memory from DRAM.
+Instruction load_all_vectors(const MachineConfig& machine, Dice& dice);
+/// Shows it in DRAM.
+Instruction store_all_vectors(const MachineConfig& machine, Dice& dice);
+
+}  // namespace triptych::mmu
