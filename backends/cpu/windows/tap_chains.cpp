@@ -67,12 +67,13 @@ HWY_INLINE void add_tap(D d, const float* weight, const V& low, const V& high, V
   }
 }
 
-/// Sums of kSharedRows rows by two vectors of outputs. A vector of the plane is loaded once for all
-/// rows that read it: row j of the plane is row j - r of the kernel for the outputs of row r.
+/// Sums of kSharedRows rows by two vectors of outputs, the second `apart` columns behind the first.
+/// A vector of the plane is loaded once for all rows that read it: row j of the plane is row j - r
+/// of the kernel for the outputs of row r.
 template <int kRows, class D, int... kPlaneRows>
 HWY_INLINE void share_rows(D d, const float* plane, const RowWindow& w, const float* weights,
-                           float* sums, std::integer_sequence<int, kPlaneRows...>) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+                           std::int64_t apart, float* sums,
+                           std::integer_sequence<int, kPlaneRows...>) {
   const auto width = static_cast<std::int64_t>(w.columns.size());
   auto low0 = hn::Zero(d), low1 = low0, low2 = low0, low3 = low0;
   auto high0 = low0, high1 = low0, high2 = low0, high3 = low0;
@@ -80,7 +81,7 @@ HWY_INLINE void share_rows(D d, const float* plane, const RowWindow& w, const fl
     constexpr int j = decltype(row)::value;
     for (std::int64_t kx = 0; kx < width; ++kx) {
       const float* from = plane + j * w.pitch + w.columns[static_cast<std::size_t>(kx)];
-      const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + lanes);
+      const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + apart);
       const float* weight = weights + j * width + kx;
       add_tap<j, kRows>(d, weight, low, high, low0, high0);
       add_tap<j - 1, kRows>(d, weight - width, low, high, low1, high1);
@@ -91,7 +92,7 @@ HWY_INLINE void share_rows(D d, const float* plane, const RowWindow& w, const fl
   (add_row(std::integral_constant<int, kPlaneRows>()), ...);
   const auto store = [&](auto low, auto high, float* to) {
     hn::StoreU(low, d, to);
-    hn::StoreU(high, d, to + lanes);
+    hn::StoreU(high, d, to + apart);
   };
   store(low0, high0, sums);
   store(low1, high1, sums + w.out_columns);
@@ -99,17 +100,18 @@ HWY_INLINE void share_rows(D d, const float* plane, const RowWindow& w, const fl
   store(low3, high3, sums + 3 * w.out_columns);
 }
 
-/// The last vectors and rows overlap those before them.
+/// The last vectors and rows overlap those before them. Rows have a vector of outputs at least.
 template <int kRows, class D>
 HWY_INLINE void multiply_blocks(D d, const float* plane, const RowWindow& w, const float* weights,
                                 float* sums) {
   constexpr std::make_integer_sequence<int, kRows + kSharedRows - 1> plane_rows;
-  const auto width = 2 * static_cast<std::int64_t>(hn::Lanes(d));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto apart = std::min(lanes, w.out_columns - lanes), width = lanes + apart;
   for (std::int64_t r = 0; r < w.out_rows; r += kSharedRows) {
     const auto row = std::min<std::int64_t>(r, w.out_rows - kSharedRows);
     for (std::int64_t c = 0; c < w.out_columns; c += width) {
       const auto column = std::min(c, w.out_columns - width);
-      share_rows<kRows>(d, plane + row * w.pitch + column, w, weights,
+      share_rows<kRows>(d, plane + row * w.pitch + column, w, weights, apart,
                         sums + row * w.out_columns + column, plane_rows);
     }
   }
@@ -125,14 +127,10 @@ HWY_INLINE void multiply_lanes(D d, const float* plane, const RowWindow& w, cons
 
 void multiply_shared(const float* plane, const RowWindow& w, const float* weights, float* sums) {
   const hn::CappedTag<float, 16> most;
-  if (w.out_columns >= 2 * static_cast<std::int64_t>(hn::Lanes(most))) {
+  if (w.out_columns >= static_cast<std::int64_t>(hn::Lanes(most))) {
     return multiply_lanes(most, plane, w, weights, sums);
   }
-  const hn::CappedTag<float, 8> eight;
-  if (w.out_columns >= 2 * static_cast<std::int64_t>(hn::Lanes(eight))) {
-    return multiply_lanes(eight, plane, w, weights, sums);
-  }
-  multiply_lanes(hn::CappedTag<float, 4>(), plane, w, weights, sums);
+  multiply_lanes(hn::CappedTag<float, 8>(), plane, w, weights, sums);
 }
 
 void add(const float* plane, Taps taps, std::int64_t outputs, float* sums) {
