@@ -53,6 +53,11 @@ void normalize(const std::vector<double>& x, std::size_t count, float epsilon,
   }
 }
 
+/// Two sums, the difference, its square, the quotient, and an operation with each other input.
+double normalization_flops(Specs inputs) {
+  return (4 + static_cast<double>(inputs.size())) * static_cast<double>(inputs[0].shape.elements());
+}
+
 GroupNormalization group_per_channel(const InstanceNormalization& op, const Shape& x) {
   GroupNormalization groups;
   groups.num_groups = x[1];
@@ -85,11 +90,7 @@ std::vector<ValueId> LayerNormalization::expand(OpEmitter& emitter, Values input
   return {inputs.size() == 3 ? f.add(scaled, inputs[2]) : scaled};
 }
 
-// Two sums, the difference, its square, the quotient, scale and bias.
-double LayerNormalization::flops(Specs inputs, Specs) const {
-  return (5 + static_cast<double>(inputs.size() - 1)) *
-         static_cast<double>(inputs[0].shape.elements());
-}
+double LayerNormalization::flops(Specs inputs, Specs) const { return normalization_flops(inputs); }
 
 void LayerNormalization::reference(std::span<const RefTensor> inputs,
                                    std::span<RefTensor> outputs) const {
@@ -132,6 +133,8 @@ std::vector<ValueId> GroupNormalization::expand(OpEmitter& emitter, Values input
   return {f.add(f.mul(y, scale), bias)};
 }
 
+double GroupNormalization::flops(Specs inputs, Specs) const { return normalization_flops(inputs); }
+
 void GroupNormalization::reference(std::span<const RefTensor> inputs,
                                    std::span<RefTensor> outputs) const {
   const auto& shape = inputs[0].spec.shape;
@@ -154,6 +157,10 @@ std::vector<TensorSpec> InstanceNormalization::infer(Specs inputs) const {
 std::vector<ValueId> InstanceNormalization::expand(OpEmitter& emitter, Values inputs) const {
   const Shape shape = emitter.spec(inputs[0]).shape;
   return group_per_channel(*this, shape).expand(emitter, inputs);
+}
+
+double InstanceNormalization::flops(Specs inputs, Specs) const {
+  return normalization_flops(inputs);
 }
 
 void InstanceNormalization::reference(std::span<const RefTensor> inputs,

@@ -45,6 +45,7 @@ struct GroupNormalization : OpOf<GroupNormalization> {
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
@@ -59,6 +60,7 @@ struct InstanceNormalization : OpOf<InstanceNormalization> {
   static void visit(auto& self, auto& visitor) { visitor("epsilon", self.epsilon); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 

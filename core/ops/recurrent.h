@@ -17,12 +17,12 @@ enum class RecurrentCell { Rnn, Gru, Lstm };
 /// x: [T, B, G H], with the bias of the inputs and the gates in ONNX's order (RNN: G = 1; GRU: z,
 /// r, h; LSTM: i, o, f, c), r: [G H, H], bias: [G H], h: [B, H]. LSTM also has c: [B, H] and may
 /// have peepholes: [3 H] (i, o, f). Outputs y: [T, B, H], the last h and, of LSTM, the last c.
-/// bf16 contracts: r and h are operands of a product, and rounded like the others. The error bound
-/// holds for rows of r with magnitudes that sum to 1 at most.
+/// bf16 contracts: r is an operand of products, and so is h, of which the gates see all bits. The
+/// error bound holds for rows of r with magnitudes that sum to 1 at most.
 struct Recurrent : OpOf<Recurrent> {
   static constexpr std::string_view kName = "Recurrent";
   static constexpr std::string_view kSummary = "h[t] = cell(x[t] + h[t-1] r' + bias)";
-  static constexpr int kMultiplicands[] = {1, 3};
+  static constexpr int kMultiplicands[] = {1};
   std::string cell = "LSTM";         ///< or "RNN", "GRU"
   std::string activations;           ///< "Sigmoid, Tanh, Tanh". Empty: ONNX's defaults
   bool reverse = false;              ///< from the last step to the first

@@ -47,7 +47,8 @@ bool rounds_operands(Contract contract) {
   return contract == Contract::Bf16 || contract == Contract::Bf16Exact;
 }
 
-/// True when a product in the expansion of `op` multiplies results of its other nodes.
+/// True when a product in the expansion of `op` rounds other values than the operator's
+/// multiplicands: results of its other nodes, or an input that is read without rounding, too.
 bool multiplies_between(const Op& op, Specs inputs) {
   if (!op.composite() || op.multiplicands().empty()) return false;
   Graph graph;
@@ -56,6 +57,8 @@ bool multiplies_between(const Op& op, Specs inputs) {
     ids.push_back(graph.add_input(fmt::format("x{}", ids.size()), spec));
   op.expand(graph, ids);
   const auto computes = [&](ValueId value) {
+    const auto input = std::ranges::find(ids, value);
+    if (input != ids.end()) return std::ranges::count(op.multiplicands(), input - ids.begin()) == 0;
     const auto producer = graph.value(value).producer;
     return producer.valid() && !op_cast<Transpose>(*graph.node(producer).op) &&
            !graph.node(producer).op->view();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/stl.h>
 
+#include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
@@ -242,10 +243,11 @@ py::list kernels(PythonPlan& plan) {
 }
 
 std::unique_ptr<PythonPlan> make_python_plan(const Graph& graph, const py::dict& options,
-                                             bool keep_values) {
+                                             bool keep_values, bool inference) {
   const auto config = parse_execution(options);
   auto copy = graph.clone();  // while nobody can change it
   const OutsidePython others_may_run;
+  if (inference) copy = optimize(std::move(copy), {.inference = true});
   return std::make_unique<PythonPlan>(std::move(copy), config, keep_values);
 }
 
@@ -312,7 +314,8 @@ void add_graphs(py::module_& module) {
            })
       .def("result", &output_value)
       .def("train", &train)
-      .def("plan", &make_python_plan)
+      .def("plan", &make_python_plan, py::arg("machine"), py::arg("keep_values"),
+           py::arg("inference"))
       .def("inputs", [](const Graph& graph) { return named_values(graph, ValueKind::Input); })
       .def("states", [](const Graph& graph) { return named_values(graph, ValueKind::State); })
       .def("outputs", &output_names)

@@ -225,6 +225,17 @@ def test_plan_explains_and_traces(tmp_path, rng):
     assert plan.read("conv").shape == (2, 4, 8, 8)
 
 
+def test_a_plan_for_inference_merges_operators_and_has_no_states(rng):
+    g, _ = small_network(rng)
+    inputs = {"x": rng.random((2, 1, 8, 8), np.float32), "target": np.zeros((2, 2, 8, 8), "f4")}
+    plain, merged = g.plan(), g.plan(inference=True)
+    assert len(merged.explain()) < len(plain.explain())
+    assert np.allclose(merged.run(**inputs)["y"], plain.run(**inputs)["y"], atol=1e-6)
+    assert plain.states and not merged.states
+    with pytest.raises(triptych.BadInput):
+        merged.load_states(plain.states)
+
+
 def test_plan_outlives_graph_arrays_and_values(rng):
     g, _ = small_network(rng)
     plan = g.plan()

@@ -97,15 +97,23 @@ class Graph:
         return Graph(self._native.train(loss, optimizer, options))
 
     def plan(
-        self, backend: str = "cpu", contract: str = "f32", *, keep_values: bool = False, **options: Any
+        self,
+        backend: str = "cpu",
+        contract: str = "f32",
+        *,
+        keep_values: bool = False,
+        inference: bool = False,
+        **options: Any,
     ) -> Plan:
         """The graph prepared on a machine that is opened for it.
 
         Options as in `ops`: fallback, machine, simulate, threads, kernel. With keep_values every
-        value can be read by its name after a run.
+        value can be read by its name after a run. With inference the states become constants, and
+        operators are merged where that is possible, as by `triptych run`. Such a plan is faster and
+        has no states.
         """
         machine = {"backend": backend, "contract": contract, **options}
-        return Plan(self._native.plan(machine, keep_values))
+        return Plan(self._native.plan(machine, keep_values, inference))
 
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""

@@ -7,6 +7,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
+#include "core/ops/recurrent.h"
 #include "core/ops/unary.h"
 #include "tests/conformance/random/makers.h"
 #include "tests/conformance/random/windows.h"
@@ -74,6 +75,24 @@ void add_attention(Grower& g) {
   const auto size = shape[2] / op.q_num_heads * op.kv_num_heads;
   const auto k = g.operand_of(Shape{shape[0], keys, size}, 1);
   g.add(make_op(op), {q, k, g.operand_of(Shape{shape[0], keys, value_size * op.kv_num_heads}, 1)});
+}
+
+/// Rows of the weights sum to 1 at most, for which its bound holds.
+void add_recurrent(Grower& g) {
+  Recurrent op;
+  op.cell = g.one_of<std::string>({"RNN", "GRU", "LSTM"});
+  op.reverse = g.chance(0.3);
+  op.linear_before_reset = g.chance(0.5);
+  const bool is_lstm = op.cell == "LSTM";
+  const auto steps = g.between(1, 4), batch = g.between(1, 3), hidden = g.between(1, 5);
+  const auto rows = hidden * (is_lstm ? 4 : op.cell == "GRU" ? 3 : 1);
+  const Shape state = {batch, hidden};
+  std::vector<ValueId> inputs = {g.operand_of(Shape{steps, batch, rows}, 1),
+                                 g.operand_of(Shape{rows, hidden}, 1 / static_cast<double>(hidden)),
+                                 g.operand_of(Shape{rows}, 1), g.operand_of(state, 1)};
+  if (is_lstm) inputs.push_back(g.operand_of(state, 1));
+  if (is_lstm && g.chance(0.3)) inputs.push_back(g.operand_of(Shape{3 * hidden}, 1));
+  g.add(make_op(op), inputs);
 }
 
 /// A divisor of `channels`, mostly 1.
@@ -234,6 +253,7 @@ void add_product_makers(std::vector<Maker>& makers) {
   makers.insert(makers.end(), {{add_mat_mul, 3},
                                {add_gemm},
                                {add_attention},
+                               {add_recurrent},
                                {add_conv, 3},
                                {add_conv_block, 2},
                                {add_conv_weight_gradient, 1, false},

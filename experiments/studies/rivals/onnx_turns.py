@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""ONNX files in turns with ONNX Runtime: processor time of one inference, on one thread.
+
+  onnx_turns.py FILE.onnx... [--rounds N] [--seed N]
+
+Prints a table. Wants numpy, onnxruntime and Triptych's module (PYTHONPATH=BUILD/python). Inputs are random:
+normal numbers, and whole numbers from 0 to 9. Open sizes are 1. A time is the least of the rounds, in each of
+which both run for about a tenth of a second. Both outputs are compared.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import gc
+import pathlib
+import time
+
+import numpy as np
+import onnxruntime
+import triptych
+
+
+def inputs_of(session, seed):
+    random = np.random.default_rng(seed)
+    inputs = {}
+    for value in session.get_inputs():
+        shape = [size if isinstance(size, int) else 1 for size in value.shape]
+        if value.type == "tensor(float)":
+            inputs[value.name] = random.standard_normal(shape).astype(np.float32)
+        else:
+            inputs[value.name] = random.integers(0, 10, shape).astype(value.type[7:-1])
+    return inputs
+
+
+def seconds(run, calls):
+    begin = time.process_time()
+    for _ in range(calls):
+        run()
+    return (time.process_time() - begin) / calls
+
+
+def compare(path, rounds, seed):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    inputs = inputs_of(session, seed)
+    plan = triptych.load(path).plan(threads=1, inference=True)
+    ours, theirs = plan.run(**inputs), session.run(None, inputs)
+    for value, expected in zip(session.get_outputs(), theirs):
+        np.testing.assert_allclose(ours[value.name], expected, rtol=1e-3, atol=1e-4, err_msg=path)
+    runs = (lambda: plan.run(**inputs), lambda: session.run(None, inputs))
+    calls = [max(3, int(0.1 / max(1e-5, seconds(run, 1)))) for run in runs]
+    times = [[seconds(run, count) for run, count in zip(runs, calls)] for _ in range(rounds)]
+    return [1e3 * min(column) for column in zip(*times)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    gc.disable()
+    print("| file | Triptych, ms | ONNX Runtime, ms | times as fast |\n|---|---:|---:|---:|")
+    for path in options.files:
+        ours, theirs = compare(path, options.rounds, options.seed)
+        print(f"| {pathlib.Path(path).stem} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
