@@ -184,7 +184,7 @@ Layout read_layout(const InputFile& file) {
   const auto magic = file.read_text(0, 8);
   const auto major = static_cast<unsigned char>(magic[6]);
   const auto minor = static_cast<unsigned char>(magic[7]);
-  if (!magic.starts_with(kMagic)) file.refuse("not a .npy file");
+  if (!magic.starts_with(kMagic)) file.refuse("not a .npy file, such as numpy.save writes");
   if ((major != 1 && major != 2) || minor != 0) {
     file.refuse(fmt::format("npy version {}.{}; 1.0 and 2.0 can be read", major, minor));
   }

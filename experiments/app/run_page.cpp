@@ -155,7 +155,7 @@ Table epoch_table(const JsonView& machines, const char* id, const char* caption)
 
 void write_summary(page::Page& page, const JsonView& machines) {
   page.section("run", "The run");
-  Table table{.id = "machines", .caption = "What was trained where", .columns = {}, .rows = {}};
+  Table table{.id = "machines", .caption = "Machine and weights", .columns = {}, .rows = {}};
   table.columns = {"machine",    "device", "threads", "ranks",   "steps",
                    "parameters", "time",   "weights", "finished"};
   for (const auto& machine : machines.items()) {
@@ -228,8 +228,8 @@ void write_evaluation(page::Page& page, const JsonView& evaluation) {
   page.section("evaluation", "Evaluation");
   if (evaluation.null()) {
     page.missing(
-        "No evaluation was given. Make one by triptych evaluate --out FOLDER, and this page again "
-        "by triptych page RUN --evaluation FOLDER.");
+        "No evaluation was given. Run triptych evaluate RUN --out FOLDER, then triptych page RUN "
+        "--evaluation FOLDER.");
     return;
   }
   if (evaluation["examples"].size() > 0) {

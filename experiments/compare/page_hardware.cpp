@@ -343,9 +343,8 @@ void write_reuse(page::Page& page, const Compared& compared) {
     return;
   }
   page.text(
-      "How often a multiply-add reads an operand from each level. The less, the more often an "
-      "operand is "
-      "used again once it is there.");
+      "Reads of an operand from each level per multiply-add. Fewer reads mean that an operand is "
+      "used more often after it was fetched.");
   page.chart(chart, reuse_table(compared));
 }
 
@@ -358,7 +357,7 @@ void write_energy(page::Page& page, const Compared& compared) {
   } else {
     page.text(
         "Modelled, not measured: the number of events on each machine, times the cost of one in "
-        "the table below. It compares the parts and does not predict a meter.");
+        "the table below. Use it to compare the parts, not to predict the power of a machine.");
     page.chart(chart, energy_table(compared));
     std::vector<page::Chart> parts;
     for (const auto& machine : compared.machines) {

@@ -13,13 +13,14 @@
 #include "core/io/beneath.h"
 #include "core/io/file_descriptor.h"
 #include "core/io/npy.h"
-#include "core/io/strict_json.h"
 
 namespace triptych::labs {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::int64_t kLargestArray = std::int64_t{1} << 24;
 
 using internal::FileDescriptor;
 using internal::throw_errno;
@@ -86,17 +87,7 @@ std::string Bench::text(const std::string& name, std::int64_t max_bytes) const {
   return read_beneath(folder_, name, max_bytes);
 }
 
-Tensor Bench::array(const std::string& name) const {
-  return load_npy(plain(name), std::int64_t{1} << 28);
-}
-
-page::Json Bench::result(const Ending& ending) {
-  const auto document = parse_strict<page::Json>(ending.output);
-  const auto results =
-      document.is_object() ? document.value("results", page::Json()) : page::Json();
-  if (!results.is_array() || results.empty()) throw IoError("the output is no document");
-  return results.front();
-}
+Tensor Bench::array(const std::string& name) const { return load_npy(plain(name), kLargestArray); }
 
 std::string Bench::why(const Ending& ending, const Limits& limits) const {
   if (ending.cause != Cause::Exited || ending.error.empty())

@@ -11,7 +11,6 @@
 #include "core/io/temporary_folder.h"
 #include "core/tensor/tensor.h"
 #include "experiments/confine/confined.h"
-#include "experiments/page/json.h"
 
 namespace triptych::labs {
 
@@ -20,8 +19,6 @@ using confine::Ending;
 using confine::Limits;
 
 inline constexpr Limits kCheckLimits = {};
-/// Limits where RTL is compiled.
-inline constexpr Limits kBuildLimits = {60, std::int64_t{4} << 30};
 
 class Bench {
  public:
@@ -38,9 +35,6 @@ class Bench {
   /// `max_bytes`, or of the wrong form.
   std::string text(const std::string& name, std::int64_t max_bytes = std::int64_t{1} << 26) const;
   Tensor array(const std::string& name) const;
-  /// The first result of a command of this program that printed its document (--json). Throws
-  /// IoError when the output is none.
-  static page::Json result(const Ending& ending);
 
   /// The reason for which a command of this program failed, in its own words where it has some.
   std::string why(const Ending& ending, const Limits& limits = kCheckLimits) const;

@@ -18,7 +18,6 @@
 #include "core/base/interrupt.h"
 #include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
-#include "experiments/labs/all_labs.h"
 #include "experiments/labs/option_order.h"
 #include "experiments/labs/python_lab.h"
 #include "experiments/page/json.h"
@@ -303,7 +302,7 @@ void add_not_graded(Report& report, const std::string& why) {
 namespace {
 
 std::vector<Lab>& known_labs() {
-  static std::vector<Lab> list = all_labs();
+  static std::vector<Lab> list = labs_of(lab_texts());
   return list;
 }
 

@@ -24,6 +24,4 @@ std::string_view text_in(std::span<const LabText> texts, std::string_view path) 
   return text->content;
 }
 
-std::string_view lab_text(std::string_view path) { return text_in(kTexts, path); }
-
 }  // namespace triptych::labs

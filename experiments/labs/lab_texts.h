@@ -1,4 +1,4 @@
-// The files of handouts/ and benches/, which are part of the program.
+// The files of handouts/, graders/ and benches/, which are part of the program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,8 +15,5 @@ std::span<const LabText> lab_texts();
 
 /// The text at `path`. Throws InvalidArgument when `texts` have none.
 std::string_view text_in(std::span<const LabText> texts, std::string_view path);
-
-/// The text at `path` of the program.
-std::string_view lab_text(std::string_view path);
 
 }  // namespace triptych::labs

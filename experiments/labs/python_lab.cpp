@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -26,8 +27,10 @@
 #include "core/io/find_program.h"
 #include "core/io/input_file.h"
 #include "core/io/strict_json.h"
-#include "experiments/labs/formula.h"
+#include "experiments/labs/chunk_schedule.h"
+#include "experiments/labs/kept_runtime.h"
 #include "experiments/labs/submission.h"
+#include "experiments/labs/verilator_runtime.h"
 
 namespace triptych::labs {
 namespace {
@@ -37,9 +40,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSchema = 1;
 constexpr std::int64_t kLargestText = std::int64_t{1} << 24;
-constexpr std::size_t kErrorLines = 8;
+constexpr std::size_t kErrorLines = 8, kPrintedLines = 40;
 constexpr std::chrono::seconds kPatience{60};
 constexpr std::size_t kLongestRequest = std::size_t{256} << 20;
+
+/// Modules of all graders, each after those that it imports.
+constexpr const char* kLibraries[] = {"formula", "grading", "rtl", "schedule"};
 
 /// Runs the modules that the first line contains. The socket is the standard input.
 constexpr const char* kLoader = R"(
@@ -56,7 +62,8 @@ grading.serve(stream, sys.modules["grader"], first["part"], first["seed"], first
 std::string python() {
   if (const auto path = find_program("python3")) return path->string();
   throw DeviceError(
-      "there is no python3 on the PATH, which grades labs; install it (apt-get install python3)");
+      "this lab needs the program \"python3\", which is not on the PATH; triptych doctor has the "
+      "package");
 }
 
 /// Starts `program` with `input` as its standard input. Its prints go to standard error.
@@ -153,9 +160,11 @@ Json GraderProcess::request() {
 /// The part of a grader that runs, and where its answers go.
 struct Session {
   Bench& bench;
+  std::span<const LabText> files;  ///< of the lab
   const Submission* submission = nullptr;
   Report* report = nullptr;
   std::vector<Prediction> predictions = {};
+  std::optional<KeptRuntime> runtime = {};  ///< while the grader builds a machine
 };
 
 std::string text_of(const Json& request, const char* name) {
@@ -167,55 +176,154 @@ const Submission& submission_of(const Session& session) {
   return *session.submission;
 }
 
+Report& report_of(const Session& session) {
+  if (session.report == nullptr) throw InvalidArgument("predictions know no report");
+  return *session.report;
+}
+
 Json ending_json(const Session& session, const Json& request) {
   const Limits limits = {.seconds = request.at("seconds").get<double>(),
                          .bytes = request.at("bytes").get<std::int64_t>()};
   const auto ending =
       session.bench.run(request.at("command").get<std::vector<std::string>>(), limits);
+  const auto folder = session.bench.folder().string();
   return {{"good", ending.good()},
+          {"status", ending.cause == Cause::Exited ? Json(ending.status) : Json(nullptr)},
           {"output", ending.output},
-          {"error", first_lines(ending.error, kErrorLines, session.bench.folder().string())},
-          {"said", ending.said(limits)}};
+          {"error", first_lines(ending.error, kErrorLines, folder)},
+          {"printed", first_lines(ending.output, kPrintedLines, folder)},
+          {"said", ending.said(limits)},
+          {"why", session.bench.why(ending, limits)}};
 }
 
-double value_of(const Json& request) {
-  Variables variables;
-  for (const auto& [name, value] : request.at("variables").items())
-    variables.emplace(name, value.get<double>());
-  return evaluate(text_of(request, "formula"), variables);
+Json array_json(const Tensor& tensor) {
+  std::string digits;
+  for (const auto byte : tensor.bytes())
+    digits += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return {{"spec", to_string(tensor.spec())},
+          {"shape", tensor.shape().dims()},
+          {"bytes", std::move(digits)}};
 }
 
-/// Answers one request. Throws if the lab cannot be graded.
-Json answer(Session& session, const Json& request) {
-  const auto call = text_of(request, "call");
-  if (call == "put") {
-    session.bench.put(text_of(request, "name"), text_of(request, "content"));
-  } else if (call == "put_array") {
-    session.bench.put(text_of(request, "name"),
-                      Tensor(Shape(request.at("shape").get<std::vector<std::int64_t>>()),
-                             request.at("values").get<std::vector<float>>()));
-  } else if (call == "remove") {
-    session.bench.remove(text_of(request, "name"));
-  } else if (call == "text") {
-    return session.bench.text(text_of(request, "name"));
-  } else if (call == "run") {
-    return ending_json(session, request);
-  } else if (call == "evaluate") {
-    return value_of(request);
-  } else if (call == "submitted") {
-    return submission_of(session).text(text_of(request, "name"));
-  } else if (call == "submitted_json") {
-    return parse_strict<Json>(submission_of(session).text(text_of(request, "name")));
-  } else if (call == "exact" && session.report != nullptr) {
-    session.report->exact(text_of(request, "id"), request.at("points").get<int>(),
-                          text_of(request, "problem"));
-  } else if (call == "prediction") {
-    session.predictions.push_back({text_of(request, "id"), request.at("points").get<int>(),
-                                   request.at("value"), request.at("tolerance").get<double>()});
-  } else {
-    throw InvalidArgument(fmt::format("the grader has no request \"{}\" here", shown(call)));
-  }
+Json put(Session& session, const Json& request) {
+  session.bench.put(text_of(request, "name"), text_of(request, "content"));
   return nullptr;
+}
+
+Json put_array(Session& session, const Json& request) {
+  session.bench.put(text_of(request, "name"),
+                    Tensor(Shape(request.at("shape").get<std::vector<std::int64_t>>()),
+                           request.at("values").get<std::vector<float>>()));
+  return nullptr;
+}
+
+/// A file of the lab's directory, or else of the program.
+std::string_view lab_text(const Session& session, const std::string& path) {
+  const auto own = std::ranges::find(session.files, path, &LabText::path);
+  return own != session.files.end() ? own->content : text_in(lab_texts(), path);
+}
+
+Json submitted_names(Session& session, const Json& request) {
+  std::error_code none;  // no names without the folder
+  return names_in(submission_of(session).folder() / text_of(request, "folder"), none);
+}
+
+Json keep_runtime(Session& session) {
+  if (session.runtime) session.runtime->keep();
+  session.runtime.reset();
+  return nullptr;
+}
+
+Json add_exact(Session& session, const Json& request) {
+  report_of(session).exact(text_of(request, "id"), request.at("points").get<int>(),
+                           text_of(request, "problem"));
+  return nullptr;
+}
+
+Json add_standing(Session& session, const Json& request) {
+  report_of(session).standings.push_back(
+      {text_of(request, "name"), request.at("value").get<double>()});
+  return nullptr;
+}
+
+Json add_prediction(Session& session, const Json& request) {
+  session.predictions.push_back({text_of(request, "id"), request.at("points").get<int>(),
+                                 request.at("value"), request.at("tolerance").get<double>()});
+  return nullptr;
+}
+
+/// A request, and its answer: null if it has no value. Throws if the lab cannot be graded.
+struct Call {
+  std::string_view name;
+  Json (*answer)(Session& session, const Json& request);
+};
+
+constexpr Call kCalls[] = {
+    {"put", put},
+    {"put_array", put_array},
+    {"remove",
+     [](Session& session, const Json& request) -> Json {
+       session.bench.remove(text_of(request, "name"));
+       return nullptr;
+     }},
+    {"text",
+     [](Session& session, const Json& request) -> Json {
+       return session.bench.text(text_of(request, "name"));
+     }},
+    {"array",
+     [](Session& session, const Json& request) -> Json {
+       return array_json(session.bench.array(text_of(request, "name")));
+     }},
+    {"run",
+     [](Session& session, const Json& request) -> Json { return ending_json(session, request); }},
+    {"take_runtime",
+     [](Session& session, const Json&) -> Json {
+       session.runtime.emplace(session.bench);
+       return nullptr;
+     }},
+    {"keep_runtime", [](Session& session, const Json&) -> Json { return keep_runtime(session); }},
+    {"put_verilator_runtime",
+     [](Session& session, const Json& request) -> Json {
+       const ModelCommands commands = {request.at("verilate").get<std::vector<std::string>>(),
+                                       request.at("make").get<std::vector<std::string>>()};
+       put_verilator_runtime(session.bench, commands);
+       return nullptr;
+     }},
+    {"price",
+     [](Session&, const Json& request) -> Json { return chunk_schedule_seconds(request); }},
+    {"has_tool",
+     [](Session&, const Json& request) -> Json {
+       return find_program(text_of(request, "name")).has_value();
+     }},
+    {"lab_text",
+     [](Session& session, const Json& request) -> Json {
+       return lab_text(session, text_of(request, "name"));
+     }},
+    {"submitted",
+     [](Session& session, const Json& request) -> Json {
+       return submission_of(session).text(text_of(request, "name"));
+     }},
+    {"submitted_json",
+     [](Session& session, const Json& request) -> Json {
+       return parse_strict<Json>(submission_of(session).text(text_of(request, "name")));
+     }},
+    {"submitted_names", submitted_names},
+    {"exact", add_exact},
+    {"printed",
+     [](Session& session, const Json& request) -> Json {
+       report_of(session).printed = text_of(request, "text");
+       return nullptr;
+     }},
+    {"standing", add_standing},
+    {"prediction", add_prediction},
+};
+
+Json answer(Session& session, const Json& request) {
+  const auto name = text_of(request, "call");
+  const auto* const call = std::ranges::find(kCalls, name, &Call::name);
+  if (call == std::end(kCalls))
+    throw InvalidArgument(fmt::format("the grader has no request \"{}\" here", shown(name)));
+  return call->answer(session, request);
 }
 
 Json reply_to(Session& session, const Json& request) {
@@ -255,10 +363,16 @@ struct Texts {
 };
 
 Json first_line(const Lab& lab, const std::string& name, const char* part, std::uint64_t seed) {
-  const auto file = fmt::format("graders/{}.py", name);
-  return {{"modules",
-           {{"grading", lab_text("graders/grading.py")}, {"grader", text_in(lab.files, file)}}},
-          {"files", {{"grading", "graders/grading.py"}, {"grader", file}}},
+  Json modules, files;
+  const auto add = [&](const std::string& module, const std::string& file,
+                       std::span<const LabText> texts) {
+    files[module] = fmt::format("graders/{}.py", file);
+    modules[module] = text_in(texts, files[module].get<std::string>());
+  };
+  for (const auto* library : kLibraries) add(library, library, lab_texts());
+  add("grader", name, lab.files);
+  return {{"modules", modules},
+          {"files", files},
           {"part", part},
           {"seed", seed},
           {"number", lab.number}};
@@ -288,11 +402,12 @@ void add_grader(Lab& lab, const std::string& name) {
   text_in(lab.files, fmt::format("graders/{}.py", name));
   text_in(lab.files, fmt::format("handouts/{}/answers.json", name));
   lab.grade = [lab, name](const Submission& submission, Bench& bench, Report& report) {
-    Session session = {.bench = bench, .submission = &submission, .report = &report};
+    Session session = {
+        .bench = bench, .files = lab.files, .submission = &submission, .report = &report};
     serve(session, first_line(lab, name, "grade", submission.seed()));
   };
   lab.predictions = [lab, name](Bench& bench) {
-    Session session = {.bench = bench};
+    Session session = {.bench = bench, .files = lab.files};
     serve(session, first_line(lab, name, "predictions", 0));
     return session.predictions;
   };
@@ -306,6 +421,11 @@ struct Folder {
   void add(const fs::path& root, const fs::path& path) {
     const auto& content = words.emplace_back(read_file(root / path, kLargestText));
     texts.push_back({words.emplace_back(path.string()), content});
+  }
+  void add_all(const fs::path& root, const fs::path& part) {
+    std::error_code none;  // no files without the folder
+    for (const auto& name : names_in(root / part, none))
+      if (fs::is_regular_file(root / part / name)) add(root, part / name);
   }
 };
 
@@ -333,26 +453,30 @@ Lab python_lab(std::span<const LabText> files, const std::string& name,
   }
 }
 
+std::vector<Lab> labs_of(std::span<const LabText> files, const std::shared_ptr<const void>& owner) {
+  std::vector<Lab> labs;
+  for (const auto& file : files) {
+    const fs::path path = file.path;
+    if (path.parent_path() == "graders" && path.extension() == ".json")
+      labs.push_back(python_lab(files, path.stem(), owner));
+  }
+  std::ranges::sort(labs, {}, &Lab::number);
+  return labs;
+}
+
 std::vector<Lab> labs_in(const fs::path& folder) {
   const auto all = std::make_shared<Folder>();
-  std::error_code error;
-  std::vector<std::string> names;
-  for (const auto& name : names_in(folder / "graders", error)) {
-    all->add(folder, fs::path("graders") / name);
-    if (fs::path(name).extension() == ".json") names.push_back(fs::path(name).stem());
-  }
-  if (names.empty()) {
+  for (const auto* part : {"graders", "benches"}) all->add_all(folder, part);
+  std::error_code none;  // no handouts without the folder
+  for (const auto& lab : names_in(folder / "handouts", none))
+    all->add_all(folder, fs::path("handouts") / lab);
+  auto labs = labs_of(all->texts, all);
+  if (labs.empty()) {
     throw InvalidArgument(
         fmt::format("\"{}\" has no graders/NUMBER-NAME.json; name a folder of "
                     "labs",
                     folder.string()));
   }
-  for (const auto& lab : names)
-    for (const auto& name : names_in(folder / "handouts" / lab, error))
-      all->add(folder, fs::path("handouts") / lab / name);
-  std::vector<Lab> labs;
-  for (const auto& name : names) labs.push_back(python_lab(all->texts, name, all));
-  std::ranges::sort(labs, {}, &Lab::number);
   return labs;
 }
 

@@ -18,6 +18,10 @@ namespace triptych::labs {
 Lab python_lab(std::span<const LabText> files, const std::string& name,
                std::shared_ptr<const void> owner = nullptr);
 
+/// The labs of `files` with graders/NAME.json, by number. `owner` as above.
+std::vector<Lab> labs_of(std::span<const LabText> files,
+                         const std::shared_ptr<const void>& owner = nullptr);
+
 /// The labs of a folder with graders/NAME.json, graders/NAME.py and handouts/NAME/, by number.
 /// Throws IoError and InvalidArgument, which contain the file.
 std::vector<Lab> labs_in(const std::filesystem::path& folder);

@@ -126,6 +126,8 @@ class OnnxFiles(ProgramTest):
                                                                     'array.astype("float32") converts it')):
             save_npy(self.folder / f"{name}.npy", shape, [1] * math.prod(shape), descr)
             self.expect_error(2, *run, "--input", f"{name}.npy", says=remedy)
+        (self.folder / "x.png").write_bytes(png_bytes(2, 2))
+        self.expect_error(2, *run, "--input", "x.png", says='"x.png": not a .npy file, such as numpy.save writes')
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "rows=2", says='"rows"')
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "batch=5", says="[5, 3]")
         self.expect_error(2, *run, "--input", "x.npy", "--bind", "batch=0", says="batch=8")

@@ -4,19 +4,19 @@ A grader is a module with grade(submission, bench, report, hidden) and predictio
 run on the bench, confined. Standard library only.
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import ctypes
 import json
-import random
 import signal
+import struct
 import sys
 import traceback
 
+from formula import Refused, evaluate
+
 PR_SET_DUMPABLE = 4
 MACHINE_BYTES = 8 << 30  # a simulated machine maps its DRAM, up to 4 GiB, and touches little of it
-
-
-class Refused(Exception):
-    """The submission, or a command on it, is wrong. The text states the problem."""
+BUILD = {"seconds": 60, "bytes": 4 << 30}  # limits of a command that compiles RTL
 
 
 class CannotGrade(Exception):
@@ -39,15 +39,41 @@ class Program:
 
 
 class Ending:
-    """End of a command: `good`, its `output`, the first lines of its `error`, and `said`, how it ended."""
+    """End of a command: `good`, its exit `status` or None, its `output`, the first lines of `error` and of the output
+    (`printed`), and `said`, how it ended."""
 
-    def __init__(self, command, values):
-        self.command = command
-        self.good, self.output, self.error, self.said = (values[key] for key in ("good", "output", "error", "said"))
+    def __init__(self, values):
+        self.values = values
+        self.good, self.status, self.output, self.error, self.printed, self.said = (
+            values[key] for key in ("good", "status", "output", "error", "printed", "said"))
 
     def why(self):
         """The reason of a failure, in the program's words where it has some."""
-        return "\n".join(self.error.splitlines()[:3]) or f"{self.command[1]} {self.said}"
+        return self.values["why"]
+
+    def results(self):
+        """The results of a command with --json. Raises Refused when the output is no such document."""
+        try:
+            results = json.loads(self.output)["results"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            results = None
+        if not isinstance(results, list) or not results:
+            raise Refused("the output is no document")
+        return results
+
+
+class Array:
+    """An .npy file: its `spec` ("f32[16, 8]"), `shape`, and elements."""
+
+    def __init__(self, name, values):
+        self.name, self.spec, self.shape = name, values["spec"], values["shape"]
+        self.bytes = bytes.fromhex(values["bytes"])
+
+    def floats(self):
+        """The elements of an array of float32. Raises Refused for another type."""
+        if not self.spec.startswith("f32["):
+            raise Refused(f"{self.name} should hold f32, and is {self.spec}")
+        return struct.unpack(f"<{len(self.bytes) // 4}f", self.bytes)
 
 
 class Bench:
@@ -68,21 +94,47 @@ class Bench:
         """Deletes a file if it exists."""
         self.program.call("remove", name=name)
 
+    def array(self, name):
+        """An .npy file that commands wrote. Raises Refused like text()."""
+        return Array(name, self.program.call("array", name=name))
+
+    def lab_text(self, name):
+        """A file of the labs: graders, handouts, benches."""
+        return self.program.call("lab_text", name=name)
+
+    def require(self, tool):
+        """Raises CannotGrade when there is no such program on the PATH."""
+        if not self.program.call("has_tool", name=tool):
+            raise CannotGrade(f'this lab needs the program "{tool}", which is not on the PATH; '
+                              "triptych doctor has the package")
+
     def text(self, name):
         """A file that commands wrote. Raises Refused if there is none, or it is a link."""
         return self.program.call("text", name=name)
 
+    @contextlib.contextmanager
+    def kept_runtime(self):
+        """While a machine is built, its bench has the user's compiled part of Verilator, and then the reverse. No code
+        of students may have run on the bench."""
+        self.program.call("take_runtime")
+        yield
+        self.program.call("keep_runtime")
+
     def run(self, *command, seconds=10, bytes=1 << 30):
         """Runs a command within limits of processor time and memory. "triptych" means this program."""
         command = [str(word) for word in command]
-        return Ending(command, self.program.call("run", command=command, seconds=seconds, bytes=bytes))
+        return Ending(self.program.call("run", command=command, seconds=seconds, bytes=bytes))
+
+    def put_verilator_runtime(self, verilate, make):
+        """Writes Verilator's compiled run time beside the model that it has written, from the user's cache."""
+        self.program.call("put_verilator_runtime", verilate=verilate, make=make)
 
     def results(self, *command, **limits):
         """The results of `triptych COMMAND --json`. Raises Refused with its words if it fails."""
         ending = self.run("triptych", *command, "--json", **limits)
         if not ending.good:
             raise Refused(ending.why())
-        return json.loads(ending.output)["results"]
+        return ending.results()
 
     def counters(self, *arguments):
         """Counters of the only node of `triptych trace ARGUMENTS`, by their names in json.md."""
@@ -95,6 +147,13 @@ class Bench:
     def node(self, *arguments):
         """The only node of `triptych trace ARGUMENTS`."""
         return self.results("trace", *arguments, bytes=MACHINE_BYTES)[0]["array"]["nodes"][0]
+
+
+    def price(self, steps, world_size, elements, wires, alpha_s, bytes_per_s, late_s=0):
+        """Modelled seconds of a collective on buffers of float32, with wires "ring" or "switched". A step is a list of
+        messages (from, to, chunk, adds), chunk -1 is the whole buffer. Rank 1 begins `late_s` late."""
+        return self.program.call("price", steps=steps, world_size=world_size, elements=elements, wires=wires,
+                                 link=[alpha_s, bytes_per_s], late_s=late_s)
 
 
 class Submission:
@@ -111,6 +170,10 @@ class Submission:
         """The value in a JSON file. Raises Refused for another file."""
         return self.program.call("submitted_json", name=name)
 
+    def names(self, folder="."):
+        """Names in a folder, sorted. None where there is no folder."""
+        return self.program.call("submitted_names", folder=folder)
+
 
 class Report:
     """Items with points."""
@@ -122,12 +185,20 @@ class Report:
         """All points if `problem` is empty, otherwise none, with the problem as reason."""
         self.program.call("exact", id=name, points=points, problem=problem)
 
+    def printed(self, text):
+        """First lines of the output of the student's code."""
+        self.program.call("printed", text=text)
+
+    def standing(self, name, value):
+        """A number for the class ranking. Less is better."""
+        self.program.call("standing", name=name, value=value)
+
 
 class Sheet:
     """A JSON file in which a student fills in formulas and numbers."""
 
     def __init__(self, submission, name):
-        self.program, self.name, self.values, self.broken = submission.program, name, {}, ""
+        self.name, self.values, self.broken = name, {}, ""
         try:
             self.values = submission.json(name)
             if not isinstance(self.values, dict):
@@ -159,7 +230,7 @@ class Sheet:
         formula = given if isinstance(given, str) else json.dumps(given)
         for variables, value in samples:
             try:
-                result = self.program.call("evaluate", formula=formula, variables=variables)
+                result = evaluate(formula, variables)
             except Refused as refusal:
                 return str(refusal)
             if abs(result - value) > tolerance * abs(value):
@@ -177,17 +248,46 @@ class Sheet:
         return self.values[name]
 
 
-class Hidden:
-    """Hidden cases of a seed: the same on every machine."""
+def philox(counter, key):
+    """Ten rounds of Philox4x32 (core/base/random.h), on four words with two."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        first, second = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (second >> 32) ^ c1 ^ k0, second & 0xFFFFFFFF, (first >> 32) ^ c3 ^ k1, first & 0xFFFFFFFF
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c0, c1, c2, c3
 
-    def __init__(self, seed, number):
-        self.random = random.Random(f"{seed}.{number}")
+
+def words(number):
+    """The two words of a number of 64 bits, the lower one first."""
+    return number & 0xFFFFFFFF, number >> 32
+
+
+class Hidden:
+    """Hidden cases of a seed: the same on every machine, and the numbers of the program's RandomStream."""
+
+    def __init__(self, seed, stream):
+        self.seed, self.stream, self.index, self.quad = seed, stream, 0, ()
+
+    def bits(self):
+        """A number of 32 random bits."""
+        if self.index % 4 == 0:
+            self.quad = philox((*words(self.index // 4), *words(self.stream)), words(self.seed))
+        self.index += 1
+        return self.quad[(self.index - 1) % 4]
 
     def below(self, bound):
-        return int(self.random.random() * bound)
+        """A whole number from 0 to bound - 1."""
+        return self.bits() * bound >> 32
 
     def uniform(self, low, high):
-        return low + (high - low) * self.random.random()
+        """A float32 from low to high, rounded like float arithmetic in C++."""
+        return f32(low + f32((high - low) * ((self.bits() >> 8) / (1 << 24))))
+
+    def floats(self, count, largest):
+        """Numbers from -largest to largest."""
+        return [self.uniform(-largest, largest) for _ in range(count)]
 
     def shuffled(self, values):
         values = list(values)
@@ -195,6 +295,16 @@ class Hidden:
             other = self.below(last + 1)
             values[last], values[other] = values[other], values[last]
         return values
+
+
+def f32(value):
+    """The nearest float32."""
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def f32_bits(value):
+    """The bits of a float32 as a whole number."""
+    return struct.unpack("<I", struct.pack("<f", value))[0]
 
 
 def is_whole(value):
