@@ -13,7 +13,7 @@ set(TRIPTYCH_cpu_PACKAGES "TBB" "hwy CONFIG")
 
 set(TRIPTYCH_cuda_LIBRARIES cuda)
 set(TRIPTYCH_cuda_USES core cpu)  # the library host
-set(TRIPTYCH_cuda_PACKAGES "Boost 1.74 COMPONENTS context")
+set(TRIPTYCH_cuda_PACKAGES "Boost 1.74 CONFIG COMPONENTS context")
 if(TRIPTYCH_WITH_CUDA)
   list(APPEND TRIPTYCH_cuda_PACKAGES "CUDAToolkit")
 endif()

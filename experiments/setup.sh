@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 (or Ubuntu 24.04) packages that the program needs, with --tests those that
+# Installs the packages of Debian 12 or 13 that the program needs, with --tests those that
 # the tests need, too, with --web those that build the module of the array page (on Debian 12 alone).
 # Does nothing, and needs no network, when they are all there.
 # SPDX-License-Identifier: Apache-2.0

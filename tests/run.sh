@@ -57,7 +57,7 @@ pages() {
   bash experiments/setup.sh --web
   build long triptych render_page array_registers collective_prices && run long -L pages
 }
-campaign() { build long triptych triptych_failing_io machine_graph_test triptych_python_package && run long -L campaign; }
+campaign() { build long triptych triptych_failing_io core_tests machine_graph_test triptych_python_package && run long -L campaign; }
 soak() { build long triptych triptych_python_package && run long -L soak; }
 onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }

@@ -10,10 +10,7 @@ set -euo pipefail
 build=$1
 scope=${2:-changed}
 cd "$(dirname "$0")/../.."
-if ! command -v clang-tidy >/dev/null; then
-  echo "skipped: clang-tidy is not installed (apt-get install clang-tidy)"
-  exit 77
-fi
+tidy=$(bash tests/architecture/clang_14.sh clang-tidy) || { echo "$tidy"; exit 77; }
 folders="core backends systolic parallel experiments"
 cache=$(realpath "$build")/tidy
 mkdir -p "$cache"
@@ -80,7 +77,7 @@ check() {
   fi
   key=$({ echo "$sources $headers"; cat $sources; } | sha256sum | cut -c1-32)
   [ -e "$cache/$key" ] && return 0
-  if clang-tidy -p "$cache" --quiet --extra-arg=-w --checks="$but" --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
+  if "$tidy" -p "$cache" --quiet --extra-arg=-w --checks="$but" --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
     mv "$cache/$key.log" "$cache/$key"
     return 0
   fi
@@ -95,7 +92,7 @@ check() {
   [ -e "$cache/$key" ]
 }
 export -f check
-export build cache headers folders
+export build cache headers folders tidy
 if [ "$scope" = --all ]; then
   units=$(ls "$cache"/batch_*.cpp)
   echo "clang-tidy: $found sources in $(echo "$units" | wc -l) batches"

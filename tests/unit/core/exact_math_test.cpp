@@ -1,11 +1,15 @@
-// Errors against double of the shared elementary functions, over every 97th (pow: 9973rd) float.
+// Errors against double of the shared elementary functions, over every 389th (pow: 9973rd) float.
+// TRIPTYCH_FLOAT_STEP=97, as in the part `campaign`, takes four times as many.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/exact_activations.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace triptych {
@@ -31,15 +35,40 @@ double error_in_ulps(float y, double expected) {
   return std::fabs(double{y} - expected) / ulp_of(expected);
 }
 
+std::uint64_t float_step() {
+  const char* text = std::getenv("TRIPTYCH_FLOAT_STEP");
+  return text == nullptr ? 389 : std::stoull(text);
+}
+
+/// function(x) of the floats with a bit pattern divisible by `step`, from number `first` on.
+template <class Function>
+void evaluate(Function function, std::uint64_t first, std::uint64_t step, std::vector<float>& y) {
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = function(exact::from_bits(static_cast<std::uint32_t>((first + i) * step)));
+}
+/// The same with an fma instruction, which takes a tenth of the library's time. The bits are equal
+/// (bits_do_not_depend_on_the_instruction_set).
+template <class Function>
+[[gnu::target("avx2,fma"), gnu::flatten, gnu::noinline]] void evaluate_with_fma(
+    Function function, std::uint64_t first, std::uint64_t step, std::vector<float>& y) {
+  evaluate(function, first, step, y);
+}
+
 /// The worst error over all floats with a bit pattern divisible by `step`, subnormals left out.
 template <class Function, class Reference>
-Worst worst_error(Function function, Reference reference, std::uint64_t step = 97) {
+Worst worst_error(Function function, Reference reference, std::uint64_t step = float_step()) {
+  const bool has_fma = __builtin_cpu_supports("fma") != 0;
+  const std::uint64_t count = 0xFFFFFFFFu / step + 1;
   Worst worst;
-  for (std::uint64_t bits = 0; bits <= 0xFFFFFFFFu; bits += step) {
-    const float x = exact::from_bits(static_cast<std::uint32_t>(bits));
-    if (x != 0 && std::fabs(x) < FLT_MIN) continue;
-    const double error = error_in_ulps(function(x), reference(double{x}));
-    if (!(error <= worst.ulps)) worst = {error, x};
+  for (std::uint64_t first = 0; first < count; first += 4096) {
+    std::vector<float> y(std::min<std::uint64_t>(4096, count - first));
+    has_fma ? evaluate_with_fma(function, first, step, y) : evaluate(function, first, step, y);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const float x = exact::from_bits(static_cast<std::uint32_t>((first + i) * step));
+      if (x != 0 && std::fabs(x) < FLT_MIN) continue;
+      const double error = error_in_ulps(y[i], reference(double{x}));
+      if (!(error <= worst.ulps)) worst = {error, x};
+    }
   }
   return worst;
 }
