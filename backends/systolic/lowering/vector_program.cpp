@@ -195,14 +195,12 @@ void VectorProgram::square_root(VectorBlock x, VectorBlock y) {
     fma(scratch, half, scratch, 0.5F);
     fma(y, y, scratch, y);
   }
-  // Two corrections by the remainder m - root^2 round the root correctly.
+  // A correction by the remainder m - root^2 rounds the root of every m correctly.
   apply(VectorOperation::Multiply, root, m, y);
   apply(VectorOperation::Multiply, half, y, 0.5F);
-  for (int correction = 0; correction < 2; ++correction) {
-    apply(VectorOperation::Xor, scratch, root, VectorOperand::bits(kSign));
-    fma(scratch, scratch, root, m);
-    fma(root, scratch, half, root);
-  }
+  apply(VectorOperation::Xor, scratch, root, VectorOperand::bits(kSign));
+  fma(scratch, scratch, root, m);
+  fma(root, scratch, half, root);
   // Half of the exponent that m lacks. The sum's sign bit has no meaning.
   apply(VectorOperation::SubtractInteger, y, x, m);
   apply(VectorOperation::ShiftRight, y, y, VectorOperand::bits(1));

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/base/exact_math.h"
@@ -103,6 +104,31 @@ TEST(VectorProgram, a_reciprocal_is_rounded_correctly) {
 TEST(VectorProgram, a_square_root_is_rounded_correctly) {
   expect_bits(&VectorProgram::square_root,
               [](float x) { return exact::canonical(std::sqrt(exact::flushed(x))); });
+}
+
+/// Operations and cycles per row, without the rows of constants.
+std::pair<int, int> cost_of(Function function) {
+  const mmu::MachineConfig config = vector_machine();
+  VectorProgram program(config, kRows);
+  const VectorBlock x = program.allocate(), y = program.allocate();
+  (program.*function)(x, y);
+  std::pair<int, int> cost;
+  for (const mmu::Instruction& instruction : program.finish()) {
+    if (instruction.opcode() != mmu::Opcode::VectorOp) continue;
+    const auto op = mmu::decode<mmu::VectorOp>(instruction);
+    if (op.count == 1) continue;
+    cost.first += 1;
+    cost.second += (mmu::vector_operation(op.operation).reads & mmu::kReadsC) != 0 ? 2 : 1;
+  }
+  return cost;
+}
+
+TEST(VectorProgram, functions_cost_what_the_manual_states) {
+  EXPECT_THAT(cost_of(&VectorProgram::relu), testing::Pair(2, 3));
+  EXPECT_THAT(cost_of(&VectorProgram::exp), testing::Pair(18, 30));
+  EXPECT_THAT(cost_of(&VectorProgram::log), testing::Pair(23, 36));
+  EXPECT_THAT(cost_of(&VectorProgram::reciprocal), testing::Pair(26, 38));
+  EXPECT_THAT(cost_of(&VectorProgram::square_root), testing::Pair(33, 45));
 }
 
 TEST(VectorProgram, a_full_memory_is_an_error) {
