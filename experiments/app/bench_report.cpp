@@ -27,20 +27,12 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
   if (is_counted(row)) {
     result["counters"] = to_json(row.counters, header.source);
   } else {
-    const auto time = [&](double seconds) { return page::time_json({seconds, row.kind}); };
-    result["samples"] = row.time.samples;
-    result["median"] = time(row.time.median);
-    result["min"] = time(row.time.min);
-    result["max"] = time(row.time.max);
+    result.update(measure::times_json(row.time, row.kind));
     result["gflops"] = flops_per_second(row) * 1e-9;
     result["images_per_second"] = static_cast<double>(row.batch) / row.time.median;
   }
-  if (row.roof) {
-    result["roof"] = {{"value", *row.roof}, {"unit", "FLOP/s"}, {"kind", "modelled"}};
-  }
-  if (row.peak) {
-    result["peak"] = {{"value", *row.peak}, {"unit", "FLOP/s"}, {"kind", "measured"}};
-  }
+  if (row.roof) result["roof"] = page::figure_json(*row.roof, "FLOP/s", TimeKind::Modelled);
+  if (row.peak) result["peak"] = page::figure_json(*row.peak, "FLOP/s", TimeKind::Measured);
   if (row.modelled) {
     result["modelled"] = {{"device", row.modelled->device},
                           {"time", page::time_json(row.modelled->time)},

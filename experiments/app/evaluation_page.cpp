@@ -6,58 +6,36 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "experiments/page/format.h"
+#include "experiments/page/record.h"
+#include "experiments/training/evaluation.h"
 
 namespace triptych::app {
+namespace {
 
 using page::Cell;
 using page::JsonView;
 using page::Table;
 
-std::vector<Cell> cells_of(const JsonView& object, std::span<const Column> columns) {
-  std::vector<Cell> cells;
-  for (const auto& column : columns)
-    cells.push_back(page::number_cell(object[column.key], column.unit));
-  return cells;
+using Fields = std::vector<ReportField>;
+
+/// None where the regions were not scored.
+Fields region_fields(const JsonView& evaluation) {
+  return evaluation["regions"].null() ? Fields() : page::fields_of<segmentation::RegionScores>();
 }
-
-Table table_of(std::string id, std::string caption, std::vector<std::string> first,
-               std::span<const Column> columns) {
-  Table table{.id = std::move(id), .caption = std::move(caption), .columns = {}, .rows = {}};
-  table.columns = std::move(first);
-  for (const auto& column : columns) table.columns.emplace_back(column.name);
-  return table;
-}
-
-void add_row(Table& table, std::vector<Cell> first, const std::vector<Cell>& rest) {
-  first.insert(first.end(), rest.begin(), rest.end());
-  table.rows.push_back(std::move(first));
-}
-
-namespace {
-
-constexpr Column kImageColumns[] = {{"width", "width", "1"},
-                                    {"height", "height", "1"},
-                                    {"dice", "Dice", "%"},
-                                    {"pixel_accuracy", "pixel accuracy", "%"},
-                                    {"calibration_error", "calibration error", "%"},
-                                    {"brier", "Brier", "1"}};
-constexpr Column kRegionColumns[] = {{"v_rand", "V-Rand", "%"}, {"v_info", "V-Info", "%"}};
 
 /// Scores of all images and classes together.
 void write_figures(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
-  auto table = table_of(of.id + "figures", fmt::format("Scores of {}", of.name), {},
-                        std::span(kImageColumns).subspan(3));
-  auto cells = cells_of(evaluation, std::span(kImageColumns).subspan(3));
-  const auto regions = evaluation["regions"];
-  for (const auto& column : kRegionColumns) {
-    if (regions.null()) break;
-    table.columns.emplace_back(column.name);
-    cells.push_back(page::number_cell(regions[column.key], column.unit));
-  }
-  table.rows.push_back(std::move(cells));
+  const auto images = page::fields_of<training::ImageEvaluation>();
+  const auto fields = std::span(images).subspan(3);  // the Dice is that of the classes
+  const auto regions = region_fields(evaluation);
+  auto table = page::table_of(of.id + "figures", fmt::format("Scores of {}", of.name), {}, fields);
+  page::add_columns(table, regions);
+  table.rows.push_back(
+      page::cells_of(page::cells_of({}, evaluation, fields), evaluation["regions"], regions));
   page.table(table);
 }
 
@@ -78,16 +56,15 @@ void write_confusion(page::Page& page, const JsonView& evaluation, const ScoredI
 }
 
 void write_images(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
-  auto table = table_of(of.id + "images", fmt::format("Scores of each of {}", of.name), {"image"},
-                        kImageColumns);
-  const bool regions = !evaluation["regions"].null();
-  for (const auto& column : kRegionColumns)
-    if (regions) table.columns.emplace_back(column.name);
+  const auto fields = page::fields_of<training::ImageEvaluation>();
+  const auto regions = region_fields(evaluation);
+  auto table = page::table_of(of.id + "images", fmt::format("Scores of each of {}", of.name),
+                              {"image"}, fields);
+  page::add_columns(table, regions);
   for (const auto& image : evaluation["images"].items()) {
-    auto cells = cells_of(image, kImageColumns);
-    for (const auto& column : kRegionColumns)
-      if (regions) cells.push_back(page::number_cell(image["regions"][column.key], column.unit));
-    add_row(table, {page::text_cell(image["name"].text())}, cells);
+    const auto name = page::text_cell(image["name"].text());
+    table.rows.push_back(
+        page::cells_of(page::cells_of({name}, image, fields), image["regions"], regions));
   }
   if (!table.rows.empty()) page.table(table);
 }

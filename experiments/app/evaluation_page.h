@@ -3,31 +3,11 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "experiments/page/page.h"
 
 namespace triptych::app {
-
-/// A column of a table, and the member of the report that it shows.
-struct Column {
-  std::string_view key;
-  const char* name;
-  const char* unit;
-};
-
-/// The members of `object` that the columns show.
-std::vector<page::Cell> cells_of(const page::JsonView& object, std::span<const Column> columns);
-
-/// An empty table with the columns `first` and `columns`.
-page::Table table_of(std::string id, std::string caption, std::vector<std::string> first,
-                     std::span<const Column> columns);
-
-void add_row(page::Table& table, std::vector<page::Cell> first,
-             const std::vector<page::Cell>& rest);
 
 /// The images of an evaluation on a page.
 struct ScoredImages {

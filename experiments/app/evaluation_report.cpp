@@ -8,6 +8,7 @@
 #include "core/base/console.h"
 #include "core/base/csv_text.h"
 #include "experiments/app/row_report.h"
+#include "experiments/page/record.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -20,34 +21,29 @@ using training::ImageEvaluation;
 constexpr std::int64_t kMostClassesShown = 12;
 
 using page::format_score;
-using page::score_json;
-
-/// The score as a field of CSV. Empty where there is none.
-std::string field(segmentation::Score score) {
-  return score ? fmt::format("{:.6f}", *score) : std::string();
-}
+using page::ReportedValues;
+using page::values_of;
+using segmentation::ClassScores;
+using training::ClassEvaluation;
 
 using ClassNames = std::vector<std::string>;
 
+/// The scores of class i + 1.
+ReportedValues class_values(const Evaluation& evaluation, const ClassScores& scores,
+                            std::size_t i) {
+  const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
+  return values_of(scores) +
+         values_of(boundary.images > 0 ? std::optional(boundary) : std::nullopt);
+}
+
 void print_classes(const Evaluation& evaluation, const ClassNames& names) {
-  page::TextTable table({"class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU",
-                         "boundary F1", "Hausdorff 95"});
   const auto scores = evaluation.scores();
-  for (std::size_t i = 0; i < scores.classes.size(); ++i) {
-    const auto& one = scores.classes[i];
-    const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
-    table.add({class_text(names, i + 1), std::to_string(one.images), format_score(one.dice),
-               format_score(one.iou), format_score(one.pooled_dice), format_score(one.pooled_iou),
-               boundary.images > 0 ? format_score(boundary.f1) : "-",
-               boundary.images > 0 ? fmt::format("{:.2f}", boundary.hausdorff95) : "-"});
-  }
-  if (scores.classes.size() > 1) {
-    const auto boundary = evaluation.boundary().mean();
-    table.add({"mean", std::to_string(scores.images), format_score(scores.mean_dice),
-               format_score(scores.mean_iou), format_score(scores.pooled_dice),
-               format_score(scores.pooled_iou), boundary ? format_score(boundary->f1) : "-",
-               boundary ? fmt::format("{:.2f}", boundary->hausdorff95) : "-"});
-  }
+  const auto means = values_of(scores.means()) + values_of(evaluation.boundary().mean());
+  page::TextTable table(page::heads({"class"}, means));
+  for (std::size_t i = 0; i < scores.classes.size(); ++i)
+    table.add(
+        page::cells({class_text(names, i + 1)}, class_values(evaluation, scores.classes[i], i)));
+  if (scores.classes.size() > 1) table.add(page::cells({"mean"}, means));
   table.print();
 }
 
@@ -66,19 +62,10 @@ void print_confusion(const segmentation::ConfusionMatrix& confusion, const Class
   table.print();
 }
 
-Json regions_json(const segmentation::RegionScores& scores) {
-  return {{"v_rand", scores.rand},
-          {"v_rand_split", scores.rand_split},
-          {"v_rand_merge", scores.rand_merge},
-          {"v_info", scores.info},
-          {"v_info_split", scores.info_split},
-          {"v_info_merge", scores.info_merge}};
-}
-
 Json regions_json(const Evaluation& evaluation) {
   const auto& regions = evaluation.regions();
   if (!regions || regions->images() == 0) return nullptr;
-  auto json = regions_json(regions->mean());
+  auto json = to_json(values_of(regions->mean()));
   const auto best = regions->best();
   json["images"] = regions->images();
   json["best"] = {{"v_rand", best.rand},
@@ -92,45 +79,30 @@ Json classes_json(const Evaluation& evaluation, const ClassNames& names) {
   Json classes = Json::array();
   const auto scores = evaluation.scores();
   for (std::size_t i = 0; i < scores.classes.size(); ++i) {
-    const auto& one = scores.classes[i];
-    const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
-    const auto of_boundary = [&](double value) {
-      return boundary.images > 0 ? Json(value) : Json();
-    };
-    classes.push_back({{"class", i + 1},
-                       {"name", names.empty() ? Json() : Json(names.at(i + 1))},
-                       {"images", one.images},
-                       {"dice", score_json(one.dice)},
-                       {"iou", score_json(one.iou)},
-                       {"pooled_dice", score_json(one.pooled_dice)},
-                       {"pooled_iou", score_json(one.pooled_iou)},
-                       {"boundary_f1", of_boundary(boundary.f1)},
-                       {"hausdorff95", of_boundary(boundary.hausdorff95)}});
+    Json one = {{"class", i + 1}, {"name", names.empty() ? Json() : Json(names.at(i + 1))}};
+    one.update(to_json(class_values(evaluation, scores.classes[i], i)));
+    classes.push_back(std::move(one));
   }
   return classes;
 }
 
+/// The scores of a class in an image.
+ReportedValues class_values(const std::optional<ClassEvaluation>& one) {
+  return values_of(one) + values_of(one ? one->boundary : std::nullopt);
+}
+
 Json image_json(const ImageEvaluation& image) {
+  Json json = {{"name", image.name}};
+  json.update(to_json(values_of(image)));
   Json classes = Json::array();
   for (std::size_t i = 0; i < image.classes.size(); ++i) {
-    const auto& one = image.classes[i];
-    if (!one) continue;
-    const bool bounded = one->boundary.has_value();
-    classes.push_back({{"class", i + 1},
-                       {"dice", one->overlap.dice()},
-                       {"iou", one->overlap.iou()},
-                       {"boundary_f1", bounded ? Json(one->boundary->f1) : Json()},
-                       {"hausdorff95", bounded ? Json(one->boundary->hausdorff95) : Json()}});
+    if (!image.classes[i]) continue;
+    classes.push_back({{"class", i + 1}});
+    classes.back().update(to_json(class_values(image.classes[i])));
   }
-  return {{"name", image.name},
-          {"width", image.size.width},
-          {"height", image.size.height},
-          {"dice", score_json(image.mean_dice())},
-          {"pixel_accuracy", image.pixel_accuracy},
-          {"calibration_error", image.calibration_error},
-          {"brier", image.brier},
-          {"classes", std::move(classes)},
-          {"regions", image.regions ? regions_json(*image.regions) : Json()}};
+  json["classes"] = std::move(classes);
+  json["regions"] = image.regions ? to_json(values_of(*image.regions)) : Json();
+  return json;
 }
 
 Json confusion_json(const segmentation::ConfusionMatrix& confusion) {
@@ -181,23 +153,20 @@ void print_evaluation(const Evaluation& evaluation, const ClassNames& names) {
 
 Json evaluation_json(const Evaluation& evaluation, const ClassNames& names) {
   const auto scores = evaluation.scores();
-  const auto boundary = evaluation.boundary().mean();
   Json images = Json::array();
   for (const auto& image : evaluation.images()) images.push_back(image_json(image));
-  return {{"dice", score_json(scores.mean_dice)},
-          {"iou", score_json(scores.mean_iou)},
-          {"pooled_dice", score_json(scores.pooled_dice)},
-          {"pooled_iou", score_json(scores.pooled_iou)},
-          {"pixel_accuracy", scores.pixel_accuracy},
-          {"calibration_error", evaluation.calibration().expected_error()},
-          {"brier", evaluation.calibration().brier()},
-          {"boundary_f1", boundary ? Json(boundary->f1) : Json()},
-          {"hausdorff95", boundary ? Json(boundary->hausdorff95) : Json()},
-          {"classes", classes_json(evaluation, names)},
-          {"regions", regions_json(evaluation)},
-          {"confusion", confusion_json(evaluation.confusion())},
-          {"calibration", bins_json(evaluation.calibration())},
-          {"images", std::move(images)}};
+  auto json = to_json(values_of(scores.means()));
+  json.erase("images");  // a list below
+  json.update({{"pixel_accuracy", scores.pixel_accuracy},
+               {"calibration_error", evaluation.calibration().expected_error()},
+               {"brier", evaluation.calibration().brier()}});
+  json.update(to_json(values_of(evaluation.boundary().mean())));
+  json.update({{"classes", classes_json(evaluation, names)},
+               {"regions", regions_json(evaluation)},
+               {"confusion", confusion_json(evaluation.confusion())},
+               {"calibration", bins_json(evaluation.calibration())},
+               {"images", std::move(images)}});
+  return json;
 }
 
 Json judge_run(training::TrainingRun& run, std::size_t count,
@@ -209,29 +178,15 @@ Json judge_run(training::TrainingRun& run, std::size_t count,
 
 std::string images_csv(const Evaluation& evaluation) {
   const bool regions = evaluation.regions().has_value();
-  std::string text = "image,width,height,dice,pixel_accuracy,calibration_error,brier";
+  std::string text = "image" + csv_heads(values_of(ImageEvaluation{}));
   for (std::size_t c = 1; c <= evaluation.scores().classes.size(); ++c)
-    text += fmt::format(",dice_{0},iou_{0},boundary_f1_{0},hausdorff95_{0}", c);
-  if (regions) text += ",v_rand,v_rand_split,v_rand_merge,v_info,v_info_split,v_info_merge";
+    text += csv_heads(class_values(std::nullopt), fmt::format("_{}", c));
+  if (regions) text += csv_heads(values_of(segmentation::RegionScores{}));
   text += '\n';
   for (const auto& image : evaluation.images()) {
-    text += fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f}", csv_text(image.name), image.size.width,
-                        image.size.height, field(image.mean_dice()), image.pixel_accuracy,
-                        image.calibration_error, image.brier);
-    for (const auto& one : image.classes) {
-      text += one ? fmt::format(",{:.6f},{:.6f}", one->overlap.dice(), one->overlap.iou())
-                  : std::string(",,");
-      text += one && one->boundary
-                  ? fmt::format(",{:.6f},{:.6f}", one->boundary->f1, one->boundary->hausdorff95)
-                  : std::string(",,");
-    }
-    if (regions && image.regions) {
-      const auto& r = *image.regions;
-      text += fmt::format(",{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f}", r.rand, r.rand_split,
-                          r.rand_merge, r.info, r.info_split, r.info_merge);
-    } else if (regions) {
-      text += ",,,,,,";
-    }
+    text += csv_text(image.name) + csv_cells(values_of(image));
+    for (const auto& one : image.classes) text += csv_cells(class_values(one));
+    if (regions) text += csv_cells(values_of(image.regions));
     text += '\n';
   }
   return text;

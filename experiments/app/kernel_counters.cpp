@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/base/console.h"
+#include "core/runtime/counter_fields.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 
@@ -29,17 +30,8 @@ std::map<LineKey, AccessCounters> by_line(const KernelCounters& counters) {
   return lines;
 }
 
-std::string_view to_string(MemorySpace space) {
-  return space == MemorySpace::Global ? "global" : "shared";
-}
-
 constexpr MemoryAccess kAccesses[] = {MemoryAccess::Load, MemoryAccess::Store,
                                       MemoryAccess::Atomic};
-
-std::string_view to_string(MemoryAccess access) {
-  if (access == MemoryAccess::Atomic) return "atomic";
-  return access == MemoryAccess::Load ? "load" : "store";
-}
 
 /// Accesses of all kinds together.
 AccessCounters total(const KernelCounters& counters, MemorySpace space) {
@@ -127,27 +119,15 @@ std::string useful_text(const AccessCounters& at) {
 }
 
 page::Json access_json(MemorySpace space, const AccessCounters& at) {
-  page::Json json = {
-      {"requests", at.requests}, {"lanes", at.lanes}, {"useful_bytes", at.useful_bytes}};
-  if (space == MemorySpace::Global) {
-    json["distinct_bytes"] = at.distinct_bytes;
-    json["sectors"] = at.sectors;
-  } else {
-    json["wavefronts"] = at.wavefronts;
-  }
+  page::Json json;
+  visit_accesses(at, space, [&](const char* name, auto count) { json[name] = count; });
   return json;
 }
 
 page::Json kernel_json(const std::string& name, const KernelCounters& counters, bool lines) {
-  page::Json json = {{"kernel", name},
-                     {"launches", counters.launches},
-                     {"blocks", counters.blocks},
-                     {"threads", counters.threads},
-                     {"block_threads", counters.block_threads},
-                     {"shared_bytes", counters.shared_bytes},
-                     {"barriers", counters.barriers},
-                     {"warp_operations", counters.warp_operations},
-                     {"occupancy", occupancy_json(counters)}};
+  page::Json json = {{"kernel", name}};
+  visit_launches(counters, [&](const char* field, auto count) { json[field] = count; });
+  json["occupancy"] = occupancy_json(counters);
   for (const auto space : {MemorySpace::Global, MemorySpace::Shared}) {
     for (const auto access : kAccesses) {
       json[std::string(to_string(space))][std::string(to_string(access))] =
@@ -225,7 +205,13 @@ page::Json to_json(const KernelCounterTable& kernels, bool by_line) {
   return list;
 }
 
-page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
+page::Json place_json(const FaultPlace& place) {
+  const auto index = [](const FaultPlace::Index& at) { return page::Json{at.x, at.y, at.z}; };
+  return {{"file", place.file},
+          {"line", place.line},
+          {"block", index(place.block)},
+          {"thread", index(place.thread)}};
+}
 
 void print_counters(const std::vector<CountedRun>& runs) {
   page::TextTable table({"name", "kernel", "global requests", "sectors / request", "useful %",

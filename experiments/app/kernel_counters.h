@@ -20,8 +20,8 @@ struct CountedRun {
 /// One entry per kernel. `by_line` adds its source lines.
 page::Json to_json(const KernelCounterTable& kernels, bool by_line);
 
-/// A block's or a thread's index as [x, y, z].
-page::Json index_json(const FaultPlace::Index& index);
+/// {"file", "line", "block": [x, y, z], "thread": [x, y, z]}.
+page::Json place_json(const FaultPlace& place);
 
 /// A line per problem and kernel.
 void print_counters(const std::vector<CountedRun>& runs);

@@ -33,11 +33,8 @@ page::Json findings_json(const program::ProgramReport& report) {
     const auto& place = report.fault->place();
     list.push_back({{"kind", to_string(report.fault->kind())},
                     {"message", report.fault->reason()},
-                    {"kernel", place.kernel},
-                    {"file", place.file},
-                    {"line", place.line},
-                    {"block", index_json(place.block)},
-                    {"thread", index_json(place.thread)}});
+                    {"kernel", place.kernel}});
+    list.back().update(place_json(place));
   }
   return list;
 }

@@ -23,6 +23,7 @@
 #include "experiments/measure/document.h"
 #include "experiments/page/format.h"
 #include "experiments/page/page.h"
+#include "experiments/page/record.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::app {
@@ -33,26 +34,20 @@ using page::Chart;
 using page::JsonView;
 using page::Table;
 
-constexpr Column kEpochColumns[] = {{"epoch", "epoch", "1"},
-                                    {"loss", "loss", "1"},
-                                    {"validation_loss", "validation loss", "nat"},
-                                    {"dice", "Dice", "%"},
-                                    {"iou", "IoU", "%"},
-                                    {"pixel_error", "pixel error", "%"},
-                                    {"learning_rate", "learning rate", "1"}};
+constexpr ReportField kEpochColumns[] = {{"epoch", "epoch"},
+                                         {"loss", "loss"},
+                                         {"validation_loss", "validation loss", "nat"},
+                                         segmentation::kDice,
+                                         segmentation::kIou,
+                                         segmentation::kPixelError,
+                                         {"learning_rate", "learning rate"}};
 /// The same for a model that makes rows, not maps.
-constexpr Column kRowColumns[] = {{"epoch", "epoch", "1"},
-                                  {"loss", "loss", "1"},
-                                  {"validation_loss", "validation loss", "1"},
-                                  {"accuracy", "accuracy", "%"},
-                                  {"learning_rate", "learning rate", "1"}};
-constexpr Column kClassColumns[] = {{"images", "images", "1"},
-                                    {"dice", "Dice", "%"},
-                                    {"iou", "IoU", "%"},
-                                    {"pooled_dice", "pooled Dice", "%"},
-                                    {"pooled_iou", "pooled IoU", "%"},
-                                    {"boundary_f1", "boundary F1", "%"},
-                                    {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
+constexpr ReportField kRowColumns[] = {{"epoch", "epoch"},
+                                       {"loss", "loss"},
+                                       {"validation_loss", "validation loss"},
+                                       {"accuracy", "accuracy", "%"},
+                                       {"learning_rate", "learning rate"}};
+
 std::string machine_name(const JsonView& machine) {
   return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
 }
@@ -69,12 +64,12 @@ void add_point(page::ChartSeries& series, double x, const JsonView& y,
 }
 
 /// A curve over the epochs for each of the columns `keys`, of each machine.
-Chart epoch_chart(Chart chart, const JsonView& machines, std::span<const Column> columns,
+Chart epoch_chart(Chart chart, const JsonView& machines, std::span<const ReportField> columns,
                   std::initializer_list<std::string_view> keys) {
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   for (const auto& machine : machines.items()) {
     for (const auto key : keys) {
-      const auto& column = *std::ranges::find(columns, key, &Column::key);
+      const auto& column = *std::ranges::find(columns, key, &ReportField::key);
       page::ChartSeries series;
       series.name = machines.size() == 1
                         ? std::string(column.name)
@@ -144,11 +139,12 @@ Table loss_table(const JsonView& machines) {
 /// `id` and `caption` tell apart the tables below the charts.
 Table epoch_table(const JsonView& machines, const char* id, const char* caption) {
   const auto columns =
-      makes_rows(machines) ? std::span<const Column>(kRowColumns) : std::span(kEpochColumns);
-  auto table = table_of(id, caption, {"machine"}, columns);
+      makes_rows(machines) ? std::span<const ReportField>(kRowColumns) : std::span(kEpochColumns);
+  auto table = page::table_of(id, caption, {"machine"}, columns);
   for (const auto& machine : machines.items()) {
     for (const auto& epoch : machine["epochs"].items())
-      add_row(table, {page::text_cell(machine_name(machine))}, cells_of(epoch, columns));
+      table.rows.push_back(
+          page::cells_of({page::text_cell(machine_name(machine))}, epoch, columns));
   }
   return table;
 }
@@ -191,18 +187,18 @@ void write_learning(page::Page& page, const JsonView& machines) {
 /// The scores of each class at the last evaluation and at the best one, if available.
 void write_classes(page::Page& page, const JsonView& machines) {
   page.section("classes", "Classes on the validation images");
-  const auto columns = std::span(kClassColumns).first(5);
-  auto table = table_of("classes-table", "Scores of each class, without the background",
-                        {"machine", "evaluation", "class"}, columns);
+  const auto fields = page::fields_of<segmentation::ClassScores>();
+  auto table = page::table_of("classes-table", "Scores of each class, without the background",
+                              {"machine", "evaluation", "class"}, fields);
   const auto add = [&](const JsonView& machine, const JsonView& epoch, const char* which) {
     std::size_t label = 0;
     const auto names = split_list(machine["config"]["data"]["class_names"].text());
     for (const auto& one : epoch["classes"].items()) {
-      add_row(table,
-              {page::text_cell(machine_name(machine)),
-               page::text_cell(fmt::format("{}, epoch {}", which, epoch["epoch"].text())),
-               page::text_cell(class_text(names, ++label))},
-              cells_of(one, columns));
+      table.rows.push_back(page::cells_of(
+          {page::text_cell(machine_name(machine)),
+           page::text_cell(fmt::format("{}, epoch {}", which, epoch["epoch"].text())),
+           page::text_cell(class_text(names, ++label))},
+          one, fields));
     }
   };
   for (const auto& machine : machines.items()) {
@@ -247,11 +243,14 @@ void write_evaluation(page::Page& page, const JsonView& evaluation) {
                         counted(static_cast<std::int64_t>(evaluation["images"].size()), "image"),
                         source_name(evaluation["data"]), evaluation["weights"].text(),
                         evaluation["backend"].text(), evaluation["contract"].text()));
-  auto table = table_of("evaluated", "Scores of each class", {"class"}, kClassColumns);
+  auto fields = page::fields_of<segmentation::ClassScores>();
+  fields.insert(fields.end(),
+                {{"boundary_f1", "boundary F1", "%"}, {"hausdorff95", "Hausdorff 95 (pixels)"}});
+  auto table = page::table_of("evaluated", "Scores of each class", {"class"}, fields);
   for (const auto& one : evaluation["classes"].items()) {
     const auto name = one["name"].text();
-    add_row(table, {page::text_cell(one["class"].text() + (name.empty() ? "" : " " + name))},
-            cells_of(one, kClassColumns));
+    table.rows.push_back(page::cells_of(
+        {page::text_cell(one["class"].text() + (name.empty() ? "" : " " + name))}, one, fields));
   }
   page.table(table);
   const ScoredImages evaluated = {"", "the evaluated images"};

@@ -12,10 +12,10 @@
 #include "core/base/list_text.h"
 #include "core/io/file_descriptor.h"
 #include "experiments/app/message.h"
-#include "experiments/compare/machine_json.h"
 #include "experiments/machines/array_machine.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/statistics.h"
+#include "experiments/page/record.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/best_epoch.h"
 
@@ -47,20 +47,19 @@ NewRunFolder::~NewRunFolder() {
 }
 
 std::string score_text(const EpochReport& report, segmentation::Score score) {
-  return page::format_score(report.scores.images == 0 ? std::nullopt : score);
+  return page::format_score(report.scores.if_scored(score));
 }
 
 std::vector<std::string> quality_heads(const training::RunConfig& config) {
-  if (config.model.maps) return {"Dice", "IoU", "pixel error"};
+  if (config.model.maps) return page::heads({}, page::values_of(segmentation::MapScores()));
   return {training::has_classes(config) ? "accuracy" : "squared error"};
 }
 
 std::vector<std::string> quality_of(const training::RunConfig& config, const EpochReport& report) {
   const auto& scores = report.scores;
-  const auto score = [&](segmentation::Score value) { return score_text(report, value); };
-  if (config.model.maps)
-    return {score(scores.mean_dice), score(scores.mean_iou), score(scores.pixel_error)};
-  return {score(training::has_classes(config) ? scores.pixel_accuracy : report.validation_loss)};
+  if (config.model.maps) return page::cells({}, page::values_of(segmentation::MapScores(scores)));
+  return {score_text(
+      report, training::has_classes(config) ? scores.pixel_accuracy : report.validation_loss)};
 }
 
 Duration total_time(std::span<const EpochReport> epochs) {
@@ -104,7 +103,7 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
     step += report.steps;
     // Without validation images there is no score. 0 would look like a bad one.
     const auto score = [&](segmentation::Score value) {
-      return page::score_json(report.scores.images > 0 ? value : std::nullopt);
+      return page::score_json(report.scores.if_scored(value));
     };
     const auto of_maps = [&](segmentation::Score value) {
       return maps ? score(value) : page::Json();
@@ -118,7 +117,7 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
                     {"pooled_dice", of_maps(scores.pooled_dice)},
                     {"pixel_error", of_maps(scores.pixel_error)},
                     {"validation_loss", score(report.validation_loss)},
-                    {"classes", compare::classes_json(report.scores)},
+                    {"classes", page::to_json(report.scores.classes)},
                     {"learning_rate", run.learning_rate(std::max<std::int64_t>(1, step) - 1)},
                     {"validation_images", report.scores.images},
                     {"train_time", page::time_json(report.train_time)},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/compare/machine_json.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/io/base64.h"
+#include "experiments/compare/report_json.h"
 #include "experiments/measure/energy_json.h"
+#include "experiments/page/record.h"
 
 namespace triptych::compare {
 namespace {
@@ -40,23 +40,18 @@ Json epochs_json(const MachineResult& result) {
   const bool timed = !result.request.stands_in();
   for (std::size_t i = 0; i < result.epochs.size(); ++i) {
     const auto& epoch = result.epochs[i];
-    const auto score = [&](segmentation::Score value) {
-      return page::score_json(epoch.scores.images > 0 ? value : std::nullopt);
-    };
     Json train, evaluate;
     if (timed) {
       train = figure_json(result.epoch.samples[i], "s", result.epoch.kind);
       evaluate = figure_json(epoch.evaluate_time.seconds, "s", epoch.evaluate_time.kind,
                              result.anatomy.host_seconds > 0 ? "the array alone" : "");
     }
-    list.push_back({{"epoch", epoch.epoch},
-                    {"loss", epoch.loss},
-                    {"dice", score(epoch.scores.mean_dice)},
-                    {"iou", score(epoch.scores.mean_iou)},
-                    {"pixel_error", score(epoch.scores.pixel_error)},
-                    {"classes", classes_json(epoch.scores)},
-                    {"train_time", std::move(train)},
-                    {"evaluate_time", std::move(evaluate)}});
+    Json json = {{"epoch", epoch.epoch}, {"loss", epoch.loss}};
+    json.update(to_json(page::values_of(segmentation::MapScores(epoch.scores))));
+    json.update({{"classes", page::to_json(epoch.scores.classes)},
+                 {"train_time", std::move(train)},
+                 {"evaluate_time", std::move(evaluate)}});
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -190,25 +185,6 @@ void add_times(Json& json, const MachineResult& result) {
 
 }  // namespace
 
-Json classes_json(const segmentation::Scores& scores) {
-  Json list = Json::array();
-  for (const auto& one : scores.classes) {
-    list.push_back({{"images", one.images},
-                    {"dice", page::score_json(one.dice)},
-                    {"iou", page::score_json(one.iou)},
-                    {"pooled_dice", page::score_json(one.pooled_dice)},
-                    {"pooled_iou", page::score_json(one.pooled_iou)}});
-  }
-  return list;
-}
-
-Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source) {
-  Json json = {{"value", nullptr}, {"unit", unit}, {"kind", to_string(kind)}};
-  if (std::isfinite(value)) json["value"] = value;
-  if (!source.empty()) json["source"] = source;
-  return json;
-}
-
 Json machine_json(const MachineResult& result, const MachineResult& first,
                   const machines::EnergyTable& table) {
   const auto& config = result.request.config;
@@ -225,10 +201,9 @@ Json machine_json(const MachineResult& result, const MachineResult& first,
                {"losses", result.losses},
                {"epochs", epochs_json(result)},
                {"weights_sha256", result.weights_sha256},
-               {"masks_sha256", result.masks_sha256},
-               {"boundary_f1", result.boundary ? Json(result.boundary->f1) : Json()},
-               {"hausdorff95", result.boundary ? Json(result.boundary->hausdorff95) : Json()},
-               {"masks", masks_json(result, first)}};
+               {"masks_sha256", result.masks_sha256}};
+  json.update(to_json(page::values_of(result.boundary)));
+  json["masks"] = masks_json(result, first);
   add_times(json, result);
   json.update({{"flops_per_step", cost.flops},
                {"bytes_per_step", cost.bytes},

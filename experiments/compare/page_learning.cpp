@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "experiments/compare/page_parts.h"
 #include "experiments/page/format.h"
+#include "experiments/page/record.h"
+#include "experiments/training/data/metrics.h"
 
 namespace triptych::compare {
 namespace {
@@ -95,20 +96,18 @@ page::Table loss_table(const Compared& compared) {
   return table;
 }
 
-constexpr std::array kQualities = {std::pair("dice", "Dice"), std::pair("iou", "IoU"),
-                                   std::pair("pixel_error", "pixel error")};
-
 page::Chart quality_chart(const Compared& compared) {
   page::Chart chart{.id = "quality",
                     .title = "Quality on images that were not trained on",
                     .form = page::ChartForm::Lines};
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   chart.y = {.label = "share", .unit = "%"};
-  const auto same = [](const page::JsonView& a, const page::JsonView& b) {
+  const auto fields = page::fields_of<segmentation::MapScores>();
+  const auto same = [&](const page::JsonView& a, const page::JsonView& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
-      for (const auto& [key, name] : kQualities) {
-        if (a[i][key].json() != b[i][key].json()) return false;
+      for (const auto& field : fields) {
+        if (a[i][field.key].json() != b[i][field.key].json()) return false;
       }
     }
     return true;
@@ -116,7 +115,7 @@ page::Chart quality_chart(const Compared& compared) {
   const auto groups = agreeing(compared, "epochs", same);
   std::size_t colour = 0;
   for (const auto& group : groups) {
-    for (const auto& [key, quality] : kQualities) {
+    for (const auto& [key, quality, unit] : fields) {
       const auto name =
           groups.size() == 1 ? quality : fmt::format("{}: {}", quality, group.name(2));
       auto& series = series_of(chart, name, "", colour++);
@@ -135,21 +134,19 @@ page::Chart quality_chart(const Compared& compared) {
 }
 
 page::Table epoch_table(const Compared& compared) {
-  page::Table table{
-      .id = "epochs",
-      .caption = "Every epoch of every machine",
-      .columns = {"machine", "epoch", "Dice", "IoU", "pixel error", "training", "evaluation"},
-      .rows = {}};
+  const auto fields = page::fields_of<segmentation::MapScores>();
+  auto table =
+      page::table_of("epochs", "Every epoch of every machine", {"machine", "epoch"}, fields);
+  table.columns.insert(table.columns.end(), {"training", "evaluation"});
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     for (const auto& epoch : machine.part["epochs"].items()) {
-      const bool timed = machine.timed();
-      table.rows.push_back(
-          {page::text_cell(machine.name), page::number_cell(epoch["epoch"]),
-           page::number_cell(epoch["dice"], "%"), page::number_cell(epoch["iou"], "%"),
-           page::number_cell(epoch["pixel_error"], "%"),
-           timed ? page::figure_cell(epoch["train_time"]) : page::text_cell("bits only"),
-           timed ? page::figure_cell(epoch["evaluate_time"]) : page::text_cell("bits only")});
+      auto row = page::cells_of({page::text_cell(machine.name), page::number_cell(epoch["epoch"])},
+                                epoch, fields);
+      for (const auto* time : {"train_time", "evaluate_time"})
+        row.push_back(machine.timed() ? page::figure_cell(epoch[time])
+                                      : page::text_cell("bits only"));
+      table.rows.push_back(std::move(row));
     }
   }
   return table;
@@ -157,11 +154,9 @@ page::Table epoch_table(const Compared& compared) {
 
 /// The last epoch's scores of each class but the background.
 page::Table class_table(const Compared& compared) {
-  page::Table table{
-      .id = "classes",
-      .caption = "Each class after the last epoch",
-      .columns = {"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"},
-      .rows = {}};
+  const auto fields = page::fields_of<segmentation::ClassScores>();
+  auto table =
+      page::table_of("classes", "Each class after the last epoch", {"machine", "class"}, fields);
   for (const auto& machine : compared.machines) {
     const auto epochs = machine.part["epochs"];
     if (!machine.available || epochs.size() == 0) continue;
@@ -169,11 +164,9 @@ page::Table class_table(const Compared& compared) {
     std::size_t label = 0;
     for (const auto& one : epochs[epochs.size() - 1]["classes"].items()) {
       const auto name = ++label < names.size() ? " " + names[label] : "";
-      table.rows.push_back(
-          {page::text_cell(machine.name), page::text_cell(std::to_string(label) + name),
-           page::number_cell(one["images"]), page::number_cell(one["dice"], "%"),
-           page::number_cell(one["iou"], "%"), page::number_cell(one["pooled_dice"], "%"),
-           page::number_cell(one["pooled_iou"], "%")});
+      table.rows.push_back(page::cells_of(
+          {page::text_cell(machine.name), page::text_cell(std::to_string(label) + name)}, one,
+          fields));
     }
   }
   return table;

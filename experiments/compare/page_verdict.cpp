@@ -158,21 +158,17 @@ page::Table summary_table(const Compared& compared) {
 }
 
 page::Table scores_table(const Compared& compared) {
-  page::Table table{
-      .id = "scores-table",
-      .caption = "Scores of the validation images after the last epoch",
-      .columns = {"machine", "Dice", "IoU", "pixel error", "boundary F1", "Hausdorff 95"},
-      .rows = {}};
+  const auto fields = page::fields_of<segmentation::MapScores>();
+  const auto boundary = page::fields_of<segmentation::BoundaryMeasures>();
+  auto table = page::table_of(
+      "scores-table", "Scores of the validation images after the last epoch", {"machine"}, fields);
+  page::add_columns(table, boundary);
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     const auto& part = machine.part;
     const auto epochs = part["epochs"];
-    const auto last = epochs[epochs.size() - 1];
-    table.rows.push_back({page::text_cell(machine.name), page::number_cell(last["dice"], "%"),
-                          page::number_cell(last["iou"], "%"),
-                          page::number_cell(last["pixel_error"], "%"),
-                          page::number_cell(part["boundary_f1"], "%"),
-                          page::number_cell(part["hausdorff95"], "px")});
+    auto row = page::cells_of({page::text_cell(machine.name)}, epochs[epochs.size() - 1], fields);
+    table.rows.push_back(page::cells_of(std::move(row), part, boundary));
   }
   return table;
 }

@@ -11,7 +11,6 @@
 #include "core/base/list_text.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
-#include "experiments/compare/machine_json.h"
 
 namespace triptych::compare {
 namespace {

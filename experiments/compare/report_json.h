@@ -34,6 +34,7 @@ Difference find_difference(const MachineRequest& first, const MachineRequest& se
 /// Why the results of two machines may, or must not, differ.
 std::string promise_of(const MachineRequest& first, const MachineRequest& second);
 
+using page::figure_json;
 using page::Json;
 
 /// One requested machine: its results, or the reason for its absence.
@@ -71,6 +72,11 @@ struct Comparison {
 };
 
 Json to_json(const Comparison& comparison);
+
+/// One machine's part (machine_json.cpp), all but the speedup. Masks are compared with those of
+/// `first`, energy is priced by `table`.
+Json machine_json(const MachineResult& result, const MachineResult& first,
+                  const machines::EnergyTable& table);
 
 /// The baseline's time over the machine's. Nothing where either says nothing.
 std::optional<double> speedup_of(const Comparison& comparison, const MachineResult& result);

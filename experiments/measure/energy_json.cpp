@@ -15,11 +15,8 @@ page::Json energy_json(const std::vector<machines::EnergyPart>& parts,
                     {"joule_per_event", part.event.joule},
                     {"event", part.event.name}});
   }
-  return {{total,
-           {{"value", machines::total_joule(parts)},
-            {"unit", "J"},
-            {"kind", to_string(TimeKind::Modelled)},
-            {"source", table.description()}}},
+  return {{total, page::figure_json(machines::total_joule(parts), "J", TimeKind::Modelled,
+                                    table.description())},
           {"parts", std::move(list)},
           {"table", table.name()}};
 }

@@ -10,6 +10,18 @@
 
 namespace triptych::measure {
 
+page::Json times_json(const Statistics& times, TimeKind kind) {
+  return {{"samples", times.samples},
+          {"median", page::time_json({times.median, kind})},
+          {"min", page::time_json({times.min, kind})},
+          {"max", page::time_json({times.max, kind})}};
+}
+
+Statistics times_from(const page::Json& json) {
+  const auto seconds = [&](const char* name) { return json.at(name).at("value").get<double>(); };
+  return {seconds("median"), seconds("min"), seconds("max"), json.at("samples")};
+}
+
 Statistics statistics_of(std::vector<double> values) {
   if (values.empty()) throw InvalidArgument("no samples to take the median of");
   const auto [least, most] = std::ranges::minmax(values);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/time_kind.h"
+#include "experiments/page/json.h"
 
 namespace triptych::measure {
 
@@ -16,6 +17,10 @@ struct Statistics {
   double max = 0;
   int samples = 0;
 };
+
+/// {"samples", "median", "min", "max"}, and back. The times are figures.
+page::Json times_json(const Statistics& times, TimeKind kind);
+Statistics times_from(const page::Json& json);
 
 /// Order statistics of `values`. Throws InvalidArgument when there are none.
 Statistics statistics_of(std::vector<double> values);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "core/base/time_kind.h"
 
@@ -14,7 +15,11 @@ using Json = nlohmann::ordered_json;
 /// null for a score that there is not.
 Json score_json(std::optional<double> score);
 
-/// {"value": seconds, "unit": "s", "kind": "measured"}. Null for a value that is not finite.
+/// {"value", "unit", "kind", "source"}. Without a source where it is empty, null for a value that
+/// is not finite.
+Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source = {});
+
+/// A figure in seconds.
 Json time_json(Duration duration);
 
 }  // namespace triptych::page

@@ -185,6 +185,26 @@ Cell ratio_cell(const JsonView& ratio) {
   return cell;
 }
 
+Table table_of(std::string id, std::string caption, std::vector<std::string> first,
+               std::span<const ReportField> fields) {
+  Table table{
+      .id = std::move(id), .caption = std::move(caption), .columns = std::move(first), .rows = {}};
+  add_columns(table, fields);
+  return table;
+}
+
+void add_columns(Table& table, std::span<const ReportField> fields) {
+  for (const auto& field : fields)
+    if (*field.name != 0) table.columns.emplace_back(field.name);
+}
+
+std::vector<Cell> cells_of(std::vector<Cell> first, const JsonView& object,
+                           std::span<const ReportField> fields) {
+  for (const auto& field : fields)
+    if (*field.name != 0) first.push_back(number_cell(object[field.key], field.unit));
+  return first;
+}
+
 bool is_number_column(const Table& table, std::size_t column) {
   return std::ranges::any_of(
       table.rows, [&](const auto& row) { return column < row.size() && row[column].number; });

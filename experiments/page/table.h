@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/report_field.h"
 #include "experiments/page/chart.h"
 #include "experiments/page/json_view.h"
 
@@ -41,6 +43,14 @@ struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;
 };
+
+/// An empty table with columns named in `first` and a column for each field that has a name.
+Table table_of(std::string id, std::string caption, std::vector<std::string> first,
+               std::span<const ReportField> fields);
+void add_columns(Table& table, std::span<const ReportField> fields);
+/// A row of it: `first`, and the members of `object`.
+std::vector<Cell> cells_of(std::vector<Cell> first, const JsonView& object,
+                           std::span<const ReportField> fields);
 
 /// Whether a column holds numbers. Those are right-aligned.
 bool is_number_column(const Table& table, std::size_t column);

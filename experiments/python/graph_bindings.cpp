@@ -6,6 +6,7 @@
 #include "core/nn/training_graph.h"
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
+#include "core/runtime/counter_fields.h"
 #include "experiments/python/arrays.h"
 #include "experiments/python/gate.h"
 #include "experiments/python/graphs.h"
@@ -214,14 +215,11 @@ py::list kernel_lines(PythonPlan& plan) {
   py::list list;
   for (const auto& [kernel, counters] : without_gil([&] { return plan.kernel_counters(); })) {
     for (const auto& [site, at] : counters.sites) {
-      const bool global = site.space == MemorySpace::Global;
-      list.append(py::dict("kernel"_a = kernel, "file"_a = site.file, "line"_a = site.line,
-                           "column"_a = site.column, "space"_a = global ? "global" : "shared",
-                           "access"_a = site.access == MemoryAccess::Load ? "load" : "store",
-                           "requests"_a = at.requests, "lanes"_a = at.lanes,
-                           "useful_bytes"_a = at.useful_bytes,
-                           "distinct_bytes"_a = at.distinct_bytes, "sectors"_a = at.sectors,
-                           "wavefronts"_a = at.wavefronts));
+      py::dict row("kernel"_a = kernel, "file"_a = site.file, "line"_a = site.line,
+                   "column"_a = site.column, "space"_a = to_string(site.space),
+                   "access"_a = to_string(site.access));
+      visit_accesses(at, std::nullopt, [&](const char* name, auto count) { row[name] = count; });
+      list.append(row);
     }
   }
   return list;
@@ -232,12 +230,11 @@ py::list kernels(PythonPlan& plan) {
   using namespace py::literals;
   py::list list;
   for (const auto& [kernel, counters] : without_gil([&] { return plan.kernel_counters(); })) {
-    list.append(py::dict(
-        "kernel"_a = kernel, "launches"_a = counters.launches, "blocks"_a = counters.blocks,
-        "threads"_a = counters.threads, "block_threads"_a = counters.block_threads,
-        "shared_bytes"_a = counters.shared_bytes, "barriers"_a = counters.barriers,
-        "warp_operations"_a = counters.warp_operations,
-        "matrix_products"_a = counters.matrix_products, "bulk_bytes"_a = counters.bulk_bytes));
+    py::dict row("kernel"_a = kernel);
+    visit_launches(counters, [&](const char* name, auto count) { row[name] = count; });
+    row["matrix_products"] = counters.matrix_products;
+    row["bulk_bytes"] = counters.bulk_bytes;
+    list.append(row);
   }
   return list;
 }

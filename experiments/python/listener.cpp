@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/python/listener.h"
 
+#include <pybind11/stl.h>
+
 namespace py = pybind11;
 
 namespace triptych::python {
 
 py::dict epoch_dict(const training::EpochReport& report) {
   using namespace py::literals;
-  const bool judged = report.scores.images > 0;
-  const auto score = [&](segmentation::Score value) -> py::object {
-    if (judged && value) return py::float_(*value);
-    return py::none();  // 0 would look like a bad one
-  };
+  const segmentation::MapScores scores(report.scores);
   return py::dict(
       "epoch"_a = report.epoch, "steps"_a = report.steps, "loss"_a = report.loss,
-      "dice"_a = score(report.scores.mean_dice), "iou"_a = score(report.scores.mean_iou),
-      "pixel_error"_a = score(report.scores.pixel_error),
-      "validation_loss"_a = score(report.validation_loss), "seconds"_a = report.train_time.seconds,
-      "time_kind"_a = to_string(report.train_time.kind),
+      "dice"_a = scores.dice, "iou"_a = scores.iou, "pixel_error"_a = scores.pixel_error,
+      "validation_loss"_a = report.scores.if_scored(report.validation_loss),
+      "seconds"_a = report.train_time.seconds, "time_kind"_a = to_string(report.train_time.kind),
       "images_per_second"_a = report.images_per_second);
 }
 

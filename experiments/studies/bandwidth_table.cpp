@@ -12,6 +12,7 @@
 #include "experiments/measure/calibrate.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
+#include "experiments/studies/page_parts.h"
 #include "systolic/driver/watcher.h"
 
 namespace triptych::studies {
@@ -61,11 +62,7 @@ BandwidthRow published_row(const std::string& name) {
 }
 
 page::Json figure_json(const std::optional<Figure>& figure, const char* unit) {
-  if (!figure) return nullptr;
-  return {{"value", figure->value},
-          {"unit", unit},
-          {"kind", to_string(figure->kind)},
-          {"source", figure->source}};
+  return figure ? studies::figure(*figure, unit) : nullptr;
 }
 
 page::Json ratio_json(const std::optional<LevelRatio>& ratio) {
@@ -95,7 +92,7 @@ page::Json row_json(const BandwidthRow& row) {
 
 page::Json survey_json() {
   const auto figure = [](double value) -> page::Json {
-    return {{"value", value}, {"unit", "byte/s"}, {"kind", "recorded"}, {"source", "the survey"}};
+    return page::figure_json(value, "byte/s", TimeKind::Recorded, "the survey");
   };
   return {{"machine", "survey"},
           {"available", true},

@@ -20,13 +20,11 @@ Json chart(std::string_view id, std::string_view title, const char* kind) {
 }  // namespace
 
 Json figure(double value, std::string_view unit, TimeKind kind) {
-  return {{"value", value}, {"unit", unit}, {"kind", to_string(kind)}};
+  return page::figure_json(value, unit, kind);
 }
 
 Json figure(const machines::Figure& of, std::string_view unit) {
-  auto json = figure(of.value, unit, of.kind);
-  json["source"] = of.source;
-  return json;
+  return page::figure_json(of.value, unit, of.kind, of.source);
 }
 
 Json figure(Duration duration) { return page::time_json(duration); }

@@ -10,22 +10,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Calls visit(name, member) for every field, for reading and writing.
+/// Calls visit(field, member) for every field, for reading and writing.
 template <class Report, class Visitor>
 void visit_epoch(Report& report, const Visitor& visit) {
-  visit("epoch", report.epoch);
-  visit("steps", report.steps);
-  visit("loss", report.loss);
-  visit("images", report.scores.images);
-  visit("mean_dice", report.scores.mean_dice);
-  visit("mean_iou", report.scores.mean_iou);
-  visit("pooled_dice", report.scores.pooled_dice);
-  visit("pooled_iou", report.scores.pooled_iou);
-  visit("pixel_accuracy", report.scores.pixel_accuracy);
-  visit("pixel_error", report.scores.pixel_error);
-  visit("train_seconds", report.train_time.seconds);
-  visit("evaluate_seconds", report.evaluate_time.seconds);
-  visit("images_per_second", report.images_per_second);
+  visit({"epoch"}, report.epoch);
+  visit({"steps"}, report.steps);
+  visit({"loss"}, report.loss);
+  visit({"images"}, report.scores.images);
+  visit({"mean_dice"}, report.scores.mean_dice);
+  visit({"mean_iou"}, report.scores.mean_iou);
+  visit({"pooled_dice"}, report.scores.pooled_dice);
+  visit({"pooled_iou"}, report.scores.pooled_iou);
+  visit({"pixel_accuracy"}, report.scores.pixel_accuracy);
+  visit({"pixel_error"}, report.scores.pixel_error);
+  visit({"train_seconds"}, report.train_time.seconds);
+  visit({"evaluate_seconds"}, report.evaluate_time.seconds);
+  visit({"images_per_second"}, report.images_per_second);
 }
 
 TimeKind time_kind_from(const std::string& name) {
@@ -34,16 +34,6 @@ TimeKind time_kind_from(const std::string& name) {
     if (to_string(kind) == name) return kind;
   }
   throw IoError(fmt::format("unknown kind of time \"{}\"", name));
-}
-
-/// Likewise for a class.
-template <class Scores, class Visitor>
-void visit_class(Scores& scores, const Visitor& visit) {
-  visit("images", scores.images);
-  visit("dice", scores.dice);
-  visit("iou", scores.iou);
-  visit("pooled_dice", scores.pooled_dice);
-  visit("pooled_iou", scores.pooled_iou);
 }
 
 template <class T>
@@ -58,15 +48,16 @@ Json value_json(const segmentation::Score& score) { return score ? Json(*score) 
 Json epoch_json(const EpochReport& report) {
   Json json;
   const auto to = [](Json& object) {
-    return [&object](const char* name, const auto& member) { object[name] = value_json(member); };
+    return [&object](const ReportField& field, const auto& member) {
+      object[field.key] = value_json(member);
+    };
   };
   visit_epoch(report, to(json));
   json["validation_loss"] = report.validation_loss;
   json["classes"] = Json::array();
   for (const auto& scores : report.scores.classes) {
-    Json one;
-    visit_class(scores, to(one));
-    json["classes"].push_back(std::move(one));
+    const auto write = to(json["classes"].emplace_back());
+    segmentation::ClassScores::visit(scores, write);
   }
   json["time_kind"] = to_string(report.train_time.kind);
   return json;
@@ -75,12 +66,16 @@ Json epoch_json(const EpochReport& report) {
 EpochReport epoch_from_json(const Json& json) {
   EpochReport report;
   const auto from = [](const Json& object) {
-    return [&object](const char* name, auto& member) { read_field(object, name, member); };
+    return [&object](const ReportField& field, auto& member) {
+      read_field(object, field.key, member);
+    };
   };
   visit_epoch(report, from(json));
   read_field(json, "validation_loss", report.validation_loss);
-  for (const auto& scores : json.at("classes"))
-    visit_class(report.scores.classes.emplace_back(), from(scores));
+  for (const auto& scores : json.at("classes")) {
+    const auto read = from(scores);
+    segmentation::ClassScores::visit(report.scores.classes.emplace_back(), read);
+  }
   const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
   report.train_time.kind = report.evaluate_time.kind = kind;
   return report;

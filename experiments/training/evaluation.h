@@ -25,6 +25,11 @@ struct EvaluationOptions {
 struct ClassEvaluation {
   segmentation::Overlap overlap;
   std::optional<segmentation::BoundaryScores> boundary;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor(segmentation::kDice, self.overlap.dice());
+    visitor(segmentation::kIou, self.overlap.iou());
+  }
 };
 
 struct ImageEvaluation {
@@ -39,6 +44,15 @@ struct ImageEvaluation {
 
   /// Mean over the classes that the image says something of. Nothing without one.
   segmentation::Score mean_dice() const;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor({"width", "width"}, self.size.width);
+    visitor({"height", "height"}, self.size.height);
+    visitor(segmentation::kDice, self.mean_dice());
+    visitor({"pixel_accuracy", "pixel accuracy", "%"}, self.pixel_accuracy);
+    visitor({"calibration_error", "calibration error", "%"}, self.calibration_error);
+    visitor({"brier", "Brier"}, self.brier);
+  }
 };
 
 class Evaluation {

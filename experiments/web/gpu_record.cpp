@@ -15,6 +15,7 @@
 #include "backends/cuda/lessons/access_patterns.h"
 #include "core/ops/conv.h"
 #include "core/ops/matmul.h"
+#include "core/runtime/counter_fields.h"
 #include "core/runtime/kernel_fault.h"
 
 namespace triptych::web {
@@ -165,15 +166,10 @@ DeviceOptions options(const char* emulation) {
   return {.threads = 1, .extra = {{"emulation", emulation}}};
 }
 
-const char* name_of(Space space) { return space == Space::Global ? "global" : "shared"; }
-const char* name_of(Access access) {
-  return access == Access::Load ? "load" : access == Access::Store ? "store" : "atomic";
-}
-
 Json access_json(const AccessCounters& at) {
-  return {{"requests", at.requests},         {"lanes", at.lanes},
-          {"useful_bytes", at.useful_bytes}, {"distinct_bytes", at.distinct_bytes},
-          {"sectors", at.sectors},           {"wavefronts", at.wavefronts}};
+  Json json;
+  visit_accesses(at, std::nullopt, [&](const char* name, auto count) { json[name] = count; });
+  return json;
 }
 
 Json total_json(const KernelCounters& counters, Space space) {
@@ -188,8 +184,8 @@ Json kernel_json(const KernelEntry& entry, const KernelCounters& counters, const
   for (const auto& [site, at] : counters.sites) {
     Json json = {{"file", site.file},
                  {"line", site.line},
-                 {"space", name_of(site.space)},
-                 {"access", name_of(site.access)}};
+                 {"space", to_string(site.space)},
+                 {"access", to_string(site.access)}};
     json.update(access_json(at));
     json["visits"] = log.visits(site);
     sites.push_back(std::move(json));
@@ -277,8 +273,10 @@ Json patterns_json() {
             run_access_pattern(*static_cast<EmulatedStream*>(stream), pattern);
           });
           device.tell(nullptr);
-          Json json = {
-              {"space", name_of(space)}, {"floats", floats}, {"stride", stride}, {"first", first}};
+          Json json = {{"space", to_string(space)},
+                       {"floats", floats},
+                       {"stride", stride},
+                       {"first", first}};
           json.update(log.json());
           list.push_back(std::move(json));
         }

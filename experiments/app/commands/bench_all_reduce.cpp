@@ -132,27 +132,23 @@ std::unique_ptr<parallel::RankGroup> open_group(Transport transport, int ranks,
 }
 
 page::Json row_json(const measure::AllReduceRow& row) {
-  const auto time = [](double seconds) { return page::time_json({seconds, TimeKind::Measured}); };
-  return {{"transport", row.transport},
-          {"algorithm", row.algorithm},
-          {"ranks", row.ranks},
-          {"bytes", row.bytes},
-          {"samples", row.time.samples},
-          {"median", time(row.time.median)},
-          {"min", time(row.time.min)},
-          {"max", time(row.time.max)},
-          {"algorithm_bandwidth", row.algorithm_bandwidth()},
-          {"bus_bandwidth", row.bus_bandwidth()},
-          {"right", row.right}};
+  page::Json json = {{"transport", row.transport},
+                     {"algorithm", row.algorithm},
+                     {"ranks", row.ranks},
+                     {"bytes", row.bytes}};
+  json.update(measure::times_json(row.time, TimeKind::Measured));
+  json.update({{"algorithm_bandwidth", row.algorithm_bandwidth()},
+               {"bus_bandwidth", row.bus_bandwidth()},
+               {"right", row.right}});
+  return json;
 }
 
 measure::AllReduceRow row_from(const page::Json& json) {
-  const auto seconds = [&](const char* name) { return json.at(name).at("value").get<double>(); };
   return {.transport = json.at("transport"),
           .algorithm = json.at("algorithm"),
           .ranks = json.at("ranks"),
           .bytes = json.at("bytes"),
-          .time = {seconds("median"), seconds("min"), seconds("max"), json.at("samples")},
+          .time = measure::times_from(json),
           .right = json.at("right")};
 }
 

@@ -101,12 +101,8 @@ page::Json row_json(const StrategySet& set, const studies::StrategyRow& row,
   page::Json json = {{"assumptions", set.name}, {"strategy", row.name()}, {"ranks", row.ranks},
                      {"threads", row.threads},  {"batch", options.batch}, {"steps", options.steps}};
   if (row.epoch.samples > 0) {
-    const auto time = [](double seconds) { return page::time_json({seconds, TimeKind::Measured}); };
-    json["samples"] = row.epoch.samples;
-    json["median"] = time(row.epoch.median);
-    json["min"] = time(row.epoch.min);
-    json["max"] = time(row.epoch.max);
-    json["communication"] = time(row.communication_s);
+    json.update(measure::times_json(row.epoch, TimeKind::Measured));
+    json["communication"] = page::time_json({row.communication_s, TimeKind::Measured});
   }
   if (row.modelled) {
     json["modelled"] = page::time_json(*row.modelled);

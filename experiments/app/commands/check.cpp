@@ -27,10 +27,7 @@ page::Json checks_json(const std::vector<check::Checked>& results,
                          {"message", finding.message}};
       if (finding.place) {
         json["launch"] = finding.place->kernel;
-        json["file"] = finding.place->file;
-        json["line"] = finding.place->line;
-        json["block"] = index_json(finding.place->block);
-        json["thread"] = index_json(finding.place->thread);
+        json.update(place_json(*finding.place));
       }
       findings.push_back(std::move(json));
     }

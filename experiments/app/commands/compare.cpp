@@ -26,6 +26,7 @@
 #include "experiments/measure/processor_load.h"
 #include "experiments/page/json.h"
 #include "experiments/page/page.h"
+#include "experiments/page/record.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -142,7 +143,8 @@ void print_machines(const Comparison& all) {
 
 /// Prints the scores of each class where there are more than two.
 void print_classes(const Comparison& all) {
-  page::TextTable table({"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"});
+  page::TextTable table(
+      page::heads({"machine", "class"}, page::values_of(segmentation::ClassScores())));
   bool several = false;
   const auto names = class_names_of(all.experiment.run);
   for (const auto& column : all.columns) {
@@ -150,9 +152,8 @@ void print_classes(const Comparison& all) {
     std::size_t label = 0;
     for (const auto& one : column.result->epochs.back().scores.classes) {
       several = several || label > 0;
-      table.add({column.request.label, class_text(names, ++label), fmt::format("{}", one.images),
-                 page::format_score(one.dice), page::format_score(one.iou),
-                 page::format_score(one.pooled_dice), page::format_score(one.pooled_iou)});
+      table.add(
+          page::cells({column.request.label, class_text(names, ++label)}, page::values_of(one)));
     }
   }
   if (!several) return;

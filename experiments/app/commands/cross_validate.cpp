@@ -17,6 +17,7 @@
 #include "experiments/app/saved_run.h"
 #include "experiments/app/train_options.h"
 #include "experiments/app/training_report.h"
+#include "experiments/page/record.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/run_options.h"
@@ -79,77 +80,64 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
   return done;
 }
 
-/// Over the folds that have a score. Nothing without one.
+page::ReportedValues scores_of(const Fold& fold) {
+  return page::values_of(segmentation::MapScores(fold.report.scores));
+}
+
+/// Each score over the folds that have it. The deviation is that of a sample.
 struct Spread {
-  segmentation::Score mean;
-  std::optional<double> deviation;  ///< of a sample
+  page::ReportedValues mean = page::values_of(segmentation::MapScores()), deviation = mean;
 };
 
-struct NamedScore {
-  const char* name;
-  segmentation::Score (*of)(const segmentation::Scores&);
-};
-
-constexpr NamedScore kScores[] = {
-    {"dice", [](const segmentation::Scores& scores) { return scores.mean_dice; }},
-    {"iou", [](const segmentation::Scores& scores) { return scores.mean_iou; }},
-    {"pixel_error",
-     [](const segmentation::Scores& scores) { return segmentation::Score(scores.pixel_error); }}};
-
-Spread spread_of(const std::vector<Fold>& folds, const NamedScore& score) {
-  std::vector<double> values;
-  for (const auto& fold : folds)
-    if (const auto value = score.of(fold.report.scores)) values.push_back(*value);
-  if (values.empty()) return {};
-  const auto count = static_cast<double>(values.size());
-  double mean = 0, squares = 0;
-  for (const auto value : values) mean += value / count;
-  for (const auto value : values) squares += (value - mean) * (value - mean);
-  if (values.size() == 1) return {mean, std::nullopt};
-  return {mean, std::sqrt(squares / (count - 1))};
+Spread spread_of(const std::vector<Fold>& folds) {
+  Spread spread;
+  for (std::size_t i = 0; i < spread.mean.size(); ++i) {
+    std::vector<double> values;
+    for (const auto& fold : folds) {
+      const auto scores = scores_of(fold);
+      if (!scores[i].value.is_null()) values.push_back(scores[i].value.get<double>());
+    }
+    if (values.empty()) continue;
+    const auto count = static_cast<double>(values.size());
+    double mean = 0, squares = 0;
+    for (const auto value : values) mean += value / count;
+    for (const auto value : values) squares += (value - mean) * (value - mean);
+    spread.mean[i].value = mean;
+    if (values.size() > 1) spread.deviation[i].value = std::sqrt(squares / (count - 1));
+  }
+  return spread;
 }
 
 page::Json folds_json(const std::vector<Fold>& folds) {
   page::Json list = page::Json::array();
   page::Json summary = page::Json::object();
   for (const auto& fold : folds) {
-    page::Json one = {{"fold", fold.number},
-                      {"validation_images", fold.report.scores.images},
-                      {"epoch", fold.report.epoch},
-                      {"folder", fold.run.at("folder")},
-                      {"weights_sha256", fold.run.at("weights_sha256")}};
-    for (const auto& score : kScores)
-      one[score.name] = page::score_json(score.of(fold.report.scores));
-    list.push_back(std::move(one));
+    list.push_back({{"fold", fold.number},
+                    {"validation_images", fold.report.scores.images},
+                    {"epoch", fold.report.epoch},
+                    {"folder", fold.run.at("folder")},
+                    {"weights_sha256", fold.run.at("weights_sha256")}});
+    list.back().update(to_json(scores_of(fold)));
   }
-  for (const auto& score : kScores) {
-    const auto spread = spread_of(folds, score);
-    summary[score.name] = {{"mean", page::score_json(spread.mean)},
-                           {"deviation", page::score_json(spread.deviation)}};
-  }
+  const auto [means, deviations] = spread_of(folds);
+  for (std::size_t i = 0; i < means.size(); ++i)
+    summary[means[i].field.key] = {{"mean", means[i].value}, {"deviation", deviations[i].value}};
   return {{"folds", std::move(list)}, {"summary", std::move(summary)}};
 }
 
 void print(const std::vector<Fold>& folds) {
-  page::TextTable table({"fold", "images", "epoch", "Dice", "IoU", "pixel error"});
-  const auto row = [&](const std::string& name, const std::string& images, const std::string& epoch,
-                       const auto& number) {
-    std::vector<std::string> cells = {name, images, epoch};
-    for (const auto& score : kScores) cells.push_back(page::format_score(number(score)));
-    table.add(std::move(cells));
-  };
-  std::int64_t images = 0;
+  const auto [means, deviations] = spread_of(folds);
+  page::TextTable table(page::heads({"fold", "images", "epoch"}, means));
+  std::int64_t all = 0;
   for (const auto& fold : folds) {
-    const auto& scores = fold.report.scores;
-    images += scores.images;
-    row(fmt::format("{}", fold.number), fmt::format("{}", scores.images),
-        fmt::format("{}", fold.report.epoch),
-        [&](const NamedScore& score) { return score.of(scores); });
+    const auto images = fold.report.scores.images;
+    all += images;
+    table.add(page::cells({fmt::format("{}", fold.number), fmt::format("{}", images),
+                           fmt::format("{}", fold.report.epoch)},
+                          scores_of(fold)));
   }
-  row("mean", fmt::format("{}", images), "",
-      [&](const NamedScore& score) { return spread_of(folds, score).mean; });
-  row("deviation", "", "",
-      [&](const NamedScore& score) { return spread_of(folds, score).deviation; });
+  table.add(page::cells({"mean", fmt::format("{}", all), ""}, means));
+  table.add(page::cells({"deviation", "", ""}, deviations));
   table.print();
 }
 

@@ -166,13 +166,8 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
   page::Json findings = page::Json::array(), outputs = page::Json::array(),
              compared = page::Json::array();
   if (run.fault) {
-    const auto& place = run.fault->place();
-    findings.push_back({{"kind", to_string(run.fault->kind())},
-                        {"message", run.fault->reason()},
-                        {"file", place.file},
-                        {"line", place.line},
-                        {"block", index_json(place.block)},
-                        {"thread", index_json(place.thread)}});
+    findings.push_back({{"kind", to_string(run.fault->kind())}, {"message", run.fault->reason()}});
+    findings.back().update(place_json(run.fault->place()));
   }
   for (const auto& output : run.outputs) {
     outputs.push_back({{"argument", output.argument}, {"spec", to_string(output.tensor.spec())}});

@@ -82,8 +82,7 @@ page::Json machine_json(const MachineConfig& machine) {
   return {{"name", machine.name},
           {"source", machine.source},
           {"machine", page::Json::parse(mmu::to_json(machine))},
-          {"peak",
-           {{"value", peak(machine)}, {"unit", "op/s"}, {"kind", to_string(TimeKind::Modelled)}}},
+          {"peak", page::figure_json(peak(machine), "op/s", TimeKind::Modelled)},
           {"area", area_json(machine)},
           {"rtl", to_string(rtl_state(machine))},
           {"modules", machine.rtl.empty() ? Json() : Json(own_module_names(machine))}};

@@ -11,6 +11,7 @@
 #include "experiments/app/output_files.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
+#include "experiments/page/record.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/quantizer.h"
@@ -69,28 +70,23 @@ training::SavedRun load_trained(const QuantizeOptions& options) {
   return run;
 }
 
+page::ReportedValues values_of(const Quality& quality) {
+  return page::values_of(segmentation::MapScores(quality.scores));
+}
+
 page::Json quality_json(const Quality& quality) {
-  const auto score = [&](segmentation::Score value) {
-    return page::score_json(quality.scores.images > 0 ? value : std::nullopt);
-  };
-  return {{"contract", to_string(quality.contract)},
-          {"weight_bytes", quality.bytes},
-          {"dice", score(quality.scores.mean_dice)},
-          {"iou", score(quality.scores.mean_iou)},
-          {"pixel_error", score(quality.scores.pixel_error)}};
+  page::Json json = {{"contract", to_string(quality.contract)}, {"weight_bytes", quality.bytes}};
+  json.update(to_json(values_of(quality)));
+  return json;
 }
 
 void print_result(const Quality (&qualities)[2], std::size_t images,
                   const QuantizeOptions& options) {
-  page::TextTable table({"contract", "weights", "Dice", "IoU", "pixel error"});
+  page::TextTable table(page::heads({"contract", "weights"}, values_of(qualities[0])));
   for (const auto& quality : qualities) {
-    const auto score = [&](segmentation::Score value) {
-      return page::format_score(quality.scores.images > 0 ? value : std::nullopt);
-    };
-    table.add({std::string(to_string(quality.contract)),
-               page::format_bytes(static_cast<double>(quality.bytes)),
-               score(quality.scores.mean_dice), score(quality.scores.mean_iou),
-               score(quality.scores.pixel_error)});
+    table.add(page::cells({std::string(to_string(quality.contract)),
+                           page::format_bytes(static_cast<double>(quality.bytes))},
+                          values_of(quality)));
   }
   table.print();
   print_text("calibrated on {}, scored on {}; use it with: triptych run {}\n",

@@ -111,7 +111,7 @@ void BoundaryScorer::add(std::int64_t label, const BoundaryScores& scores) {
 BoundaryScorer::Means BoundaryScorer::of_class(std::int64_t label) const {
   const auto& sum = sums_.at(static_cast<std::size_t>(label - 1));
   const auto n = static_cast<double>(std::max<std::int64_t>(sum.images, 1));
-  return {sum.images, sum.f1 / n, sum.hausdorff95 / n};
+  return {{sum.f1 / n, sum.hausdorff95 / n}, sum.images};
 }
 
 std::optional<BoundaryScorer::Means> BoundaryScorer::mean() const {
@@ -126,7 +126,7 @@ std::optional<BoundaryScorer::Means> BoundaryScorer::mean() const {
     mean.hausdorff95 += one.hausdorff95;
   }
   if (classes == 0) return std::nullopt;
-  return Means{mean.images, mean.f1 / classes, mean.hausdorff95 / classes};
+  return Means{{mean.f1 / classes, mean.hausdorff95 / classes}, mean.images};
 }
 
 }  // namespace triptych::segmentation

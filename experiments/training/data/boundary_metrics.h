@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/report_field.h"
 #include "experiments/training/data/tiles.h"
 
 namespace triptych::segmentation {
@@ -16,14 +17,23 @@ namespace triptych::segmentation {
 /// In pixels. The difference between manual outlines of the same object.
 inline constexpr double kBoundaryTolerance = 2;
 
-struct BoundaryScores {
-  double precision = 0;  ///< share of the predicted boundary within the tolerance of the true one
-  double recall = 0;     ///< the reverse
-  double f1 = 0;         ///< 2 precision recall / (precision + recall) (Csurka et al., 2013)
+/// Two measures of a boundary, or means of them.
+struct BoundaryMeasures {
+  double f1 = 0;  ///< 2 precision recall / (precision + recall) (Csurka et al., 2013)
   /// The larger of the two directed distances that 95 % of the boundary pixels do not exceed, in
   /// pixels. Percentiles are interpolated as NumPy does. The diagonal of the picture when only one
   /// of the two has a boundary.
   double hausdorff95 = 0;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor({"boundary_f1", "boundary F1", "%"}, self.f1);
+    visitor({"hausdorff95", "Hausdorff 95", "px"}, self.hausdorff95);
+  }
+};
+
+struct BoundaryScores : BoundaryMeasures {
+  double precision = 0;  ///< share of the predicted boundary within the tolerance of the true one
+  double recall = 0;     ///< the reverse
 };
 
 /// Scores of class `label`. Nothing when neither has it. Throws InvalidArgument when the sizes
@@ -40,9 +50,8 @@ class BoundaryScorer {
   explicit BoundaryScorer(std::int64_t classes, double tolerance = kBoundaryTolerance)
       : tolerance_(tolerance), sums_(static_cast<std::size_t>(classes - 1)) {}
 
-  struct Means {
+  struct Means : BoundaryMeasures {
     std::int64_t images = 0;
-    double f1 = 0, hausdorff95 = 0;
   };
   void add(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target,
            Size size);

@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/report_field.h"
+
 namespace triptych::segmentation {
 
 /// Pixels of one class: predicted and there, only predicted, only there.
@@ -29,11 +31,22 @@ struct Overlap {
 /// Share, 0 to 1. Nothing where there is nothing to score.
 using Score = std::optional<double>;
 
+inline constexpr ReportField kDice = {"dice", "Dice", "%"}, kIou = {"iou", "IoU", "%"},
+                             kPixelError = {"pixel_error", "pixel error", "%"};
+
 /// One class over all images.
 struct ClassScores {
   std::int64_t images = 0;                  ///< images with it in truth or prediction
   Score dice = {}, iou = {};                ///< means over those
   Score pooled_dice = {}, pooled_iou = {};  ///< of all pixels together
+
+  static void visit(auto& self, auto& visitor) {
+    visitor({"images", "images"}, self.images);
+    visitor(kDice, self.dice);
+    visitor(kIou, self.iou);
+    visitor({"pooled_dice", "pooled Dice", "%"}, self.pooled_dice);
+    visitor({"pooled_iou", "pooled IoU", "%"}, self.pooled_iou);
+  }
 };
 
 struct Scores {
@@ -46,6 +59,25 @@ struct Scores {
   Score pooled_iou = {};
   double pixel_accuracy = 0;
   double pixel_error = 0;  ///< 1 - pixel_accuracy
+
+  ClassScores means() const { return {images, mean_dice, mean_iou, pooled_dice, pooled_iou}; }
+  /// Nothing without an image, where 0 would look like a bad score.
+  Score if_scored(Score score) const { return images > 0 ? score : std::nullopt; }
+};
+
+/// The scores of maps that reports show of each evaluation.
+struct MapScores {
+  Score dice = {}, iou = {}, pixel_error = {};
+
+  explicit MapScores(const Scores& scores = {})
+      : dice(scores.if_scored(scores.mean_dice)),
+        iou(scores.if_scored(scores.mean_iou)),
+        pixel_error(scores.if_scored(scores.pixel_error)) {}
+  static void visit(auto& self, auto& visitor) {
+    visitor(kDice, self.dice);
+    visitor(kIou, self.iou);
+    visitor(kPixelError, self.pixel_error);
+  }
 };
 
 /// Collects images; the classes that count are 1 .. classes - 1 (binary: class 1), with equal

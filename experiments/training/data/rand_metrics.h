@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/report_field.h"
 #include "experiments/training/data/tiles.h"
 
 namespace triptych::segmentation {
@@ -28,6 +29,15 @@ struct RegionScores {
   double info_split = 0;  ///< Equals I(S; T) / H(S). 1 when H(S) is 0
   double info_merge = 0;  ///< Equals I(S; T) / H(T). 1 when H(T) is 0
   double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2). 1 when both are 0
+
+  static void visit(auto& self, auto& visitor) {
+    visitor({"v_rand", "V-Rand", "%"}, self.rand);
+    visitor({"v_rand_split"}, self.rand_split);
+    visitor({"v_rand_merge"}, self.rand_merge);
+    visitor({"v_info", "V-Info", "%"}, self.info);
+    visitor({"v_info_split"}, self.info_split);
+    visitor({"v_info_merge"}, self.info_merge);
+  }
 };
 
 /// Scores of regions by number. 0: the boundary. Nothing when there are no true regions. Throws
