@@ -42,7 +42,6 @@ constexpr const char* kDeclaredHeaders[] = {"cuda_runtime.h",
 
 /// Headers of libraries that are not available.
 constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
-    {"mma.h", "tensor cores (mma.h)"},
     {"curand_kernel.h", "cuRAND"},
     {"curand.h", "cuRAND"},
     {"cublas_v2.h", "cuBLAS"},
@@ -70,6 +69,7 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda_fp16.h", "narrow_floats.h"},
     {"cuda_fp16.hpp", "narrow_floats.h"},
     {"cuda_bf16.h", "narrow_floats.h"},
+    {"mma.h", "wmma.h"},
     {"hip/hip_runtime.h", "hip_runtime.h"},
     {"hip/hip_runtime_api.h", "hip_runtime.h"},
     {"hip/hip_cooperative_groups.h", "group_functions.h"},

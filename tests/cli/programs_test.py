@@ -132,6 +132,16 @@ class Programs(ProgramTest):
         self.assertEqual(kernels["saxpy"]["global"]["load"]["lanes"], 200)
         self.assertEqual(kernels["sum"]["warp_operations"], 5)
 
+    def test_fragments_are_multiplied_on_the_tensor_cores(self):
+        result, kernels = self.program("wmma.cu")
+        self.assertEqual(result["output"], "0 wrong\n")
+        multiply = kernels["multiply"]
+        # Four warps, two steps of k, two tiles: a lane loads 16 bytes of a tile, and stores its 8 floats in two
+        # pieces.
+        load, store = multiply["global"]["load"], multiply["global"]["store"]
+        self.assertEqual((load["requests"], load["lanes"], load["sectors"]), (16, 512, 16 * 16))
+        self.assertEqual((store["requests"], store["lanes"], store["sectors"]), (8, 256, 8 * 32))
+
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")
         self.expect_error(2, "kernel", "run", "blas.cu", says=["blas.cu:1", "cuBLAS: not emulated"])

@@ -258,3 +258,5 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+#include "backends/cuda/program/hints.h"

@@ -1,0 +1,57 @@
+// Calls of CUDA's runtime that advise a GPU and change no result: policies of the L2 cache, and
+// memory pools. Memory of a pool is memory of cudaMalloc.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal,
+  cudaAccessPropertyStreaming,
+  cudaAccessPropertyPersisting
+};
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  cudaAccessProperty hitProp, missProp;
+};
+enum cudaStreamAttrID {
+  cudaStreamAttributeAccessPolicyWindow = 1,
+  cudaStreamAttributeSynchronizationPolicy = 3,
+  cudaStreamAttributePriority = 8
+};
+union cudaStreamAttrValue {
+  cudaAccessPolicyWindow accessPolicyWindow;
+  int syncPolicy, priority;
+};
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID,
+                                          const cudaStreamAttrValue*) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+
+using cudaMemPool_t = struct CUmemPoolHandle_st*;
+enum cudaMemPoolAttr {
+  cudaMemPoolReuseFollowEventDependencies = 1,
+  cudaMemPoolReuseAllowOpportunistic,
+  cudaMemPoolReuseAllowInternalDependencies,
+  cudaMemPoolAttrReleaseThreshold
+};
+/// The only pool of the only device.
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  *pool = reinterpret_cast<cudaMemPool_t>(1);
+  return cudaSetDevice(device);
+}
+inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+template <class T>
+TRIPTYCH_PASS cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t,
+                                                  cudaStream_t stream) {
+  return cudaMallocAsync(pointer, bytes, stream);
+}
+// NOLINTEND(readability-identifier-naming)
