@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "experiments/labs/bench.h"
 
@@ -33,5 +34,17 @@ class KeptRuntime {
   Bench& bench_;
   std::filesystem::path user_;  ///< relative: the user has no cache
 };
+
+/// Commands of a bench whose model is in the folder `model` and has the top module lab_bench.
+struct ModelCommands {
+  std::vector<std::string> verilate;  ///< without the sources
+  std::vector<std::string> make;      ///< without targets
+};
+
+/// Copies objects of the run time, two thirds of the compilation of a small model, to the bench,
+/// where Verilator has written the model. They are the same for all models. The user's cache holds
+/// them, each with a checksum, under names with the tools' versions. The makefile compiles those
+/// that are missing. The first call compiles them, on a bench of its own.
+void put_verilator_runtime(Bench& bench, const ModelCommands& commands);
 
 }  // namespace triptych::labs

@@ -30,7 +30,6 @@
 #include "experiments/labs/chunk_schedule.h"
 #include "experiments/labs/kept_runtime.h"
 #include "experiments/labs/submission.h"
-#include "experiments/labs/verilator_runtime.h"
 
 namespace triptych::labs {
 namespace {

@@ -38,24 +38,18 @@ bool is_asked(const std::string& name) {
   return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
 }
 
-/// Ways to run the backends that have several: thread counts of the CPU, modes of the emulated GPU.
-struct Ways {
-  std::vector<int> threads = {1, 2, 3};
-  std::vector<std::string> modes = {"plain", "checked"};
-};
-
-/// Every available backend, the systolic array with several sizes. Tests of equal bits take all
-/// ways. Those of bounds share them: what one tries, the other leaves out.
-std::vector<Subject> subjects(const Ways& ways = {}) {
+/// Every available backend. The CPU with several thread counts, for the bits must not depend on
+/// them, the emulated GPU also with every access checked, the systolic array with several sizes.
+std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const Backend* backend : all_backends()) {
     if (!backend->availability().available) continue;
     const std::string name(backend->name());
     if (!is_asked(name)) continue;
     if (name == "cpu") {
-      for (const int threads : ways.threads) list.push_back({name, threads, ""});
+      for (const int threads : {1, 2, 3}) list.push_back({name, threads, ""});
     } else if (name == "cuda-emulated") {
-      for (const auto& mode : ways.modes) list.push_back({name, 2, mode});
+      for (const char* mode : {"plain", "checked"}) list.push_back({name, 2, mode});
     } else if (name == "systolic") {
       constexpr const char* kNoPowersOfTwo = R"({"name": "12x20", "rows": 12, "columns": 20})";
       for (const char* machine : {"mmu4", "mmu16", kNoPowersOfTwo, "mmu16-int8"})
@@ -115,7 +109,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
   for (const auto contract : contracts_of(*test.op)) {
     const auto expected = run_on_reference(*test.op, references, contract);
     const auto allowed = tolerances(*test.op, references, expected, contract);
-    for (const auto& subject : subjects({.threads = {2}, .modes = {"plain"}})) {
+    for (const auto& subject : subjects()) {
       SCOPED_TRACE(fmt::format("{} {} {} threads, {}", subject.backend, subject.machine,
                                subject.threads, to_string(contract)));
       const auto outputs = run_or_skip(test, inputs, subject, contract);
@@ -204,7 +198,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_by_every_kernel) {
   for (const auto contract : {Contract::F32, Contract::Bf16}) {
     const auto expected = run_on_reference(*test.op, references, contract);
     const auto allowed = tolerances(*test.op, references, expected, contract);
-    for (const auto& subject : subjects({.threads = {1, 3}, .modes = {"checked"}})) {
+    for (const auto& subject : subjects()) {
       for_each_kernel(test, inputs, subject, contract, [&](const auto& outputs) {
         for (std::size_t i = 0; i < outputs.size(); ++i) {
           EXPECT_EQ(first_difference(outputs[i], expected[i], allowed[i]), "") << "output " << i;
