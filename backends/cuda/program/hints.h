@@ -28,6 +28,8 @@ inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID,
                                           const cudaStreamAttrValue*) {
   return cudaSuccess;
 }
+inline constexpr auto cudaLimitMaxL2FetchGranularity = static_cast<cudaLimit>(5),
+                      cudaLimitPersistingL2CacheSize = static_cast<cudaLimit>(6);
 inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
 using cudaMemPool_t = struct CUmemPoolHandle_st*;

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <deque>
 
 __global__ void square(int* data, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,6 +12,30 @@ __global__ void square(int* data, int n) {
 
 void CUDART_CB finished(cudaStream_t, cudaError_t status, void* data) {
   if (status == cudaSuccess) ++*static_cast<int*>(data);
+}
+
+// Kernels read a clock of their own.
+__global__ void wait(long* waited) {
+  const clock_t begin = clock();
+  while (clock() - begin < 10000) continue;
+  *waited = clock() - begin >= 10000;
+}
+
+// Advice changes no result: a policy of the L2 cache, a pool of memory.
+int advised(cudaStream_t stream) {
+  cudaStreamAttrValue value = {};
+  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+  cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 1 << 20);
+  cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &value);
+  cudaMemPool_t pool;
+  cudaDeviceGetDefaultMemPool(&pool, 0);
+  long *waited, host = 0;
+  cudaMallocFromPoolAsync(&waited, sizeof(long), pool, stream);
+  wait<<<1, 1, 0, stream>>>(waited);
+  cudaMemcpyAsync(&host, waited, sizeof(long), cudaMemcpyDeviceToHost, stream);
+  cudaFreeAsync(waited, stream);
+  std::deque<int> results(3, int(host));
+  return results.back();
 }
 
 int main() {
@@ -37,7 +62,7 @@ int main() {
   cudaEventRecord(done, stream[2]);
   cudaStreamWaitEvent(stream[0], done, 0);
   for (int s = 0; s < streams; ++s) cudaStreamSynchronize(stream[s]);
-  int wrong = 0;
+  int wrong = advised(stream[1]) != 1;
   for (int i = 0; i < streams * n; ++i) wrong += host[i] != (i % 100) * (i % 100);
   printf("%d wrong, %d calls, mapped %d, %s\n", wrong, calls, mapped[n - 1],
          cudaEventQuery(done) == cudaSuccess ? "ready" : "not ready");
