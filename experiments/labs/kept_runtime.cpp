@@ -81,10 +81,10 @@ class ModelRuntime {
   void compile() const {
     Bench bench;
     bench.put("runtime.sv", kEmptyBench);
-    if (!bench.run(extended(commands_.verilate, {"runtime.sv"}), kBuildLimits).good()) return;
+    if (!bench.run(extended(commands_.verilate, {"runtime.sv"}), commands_.limits).good()) return;
     std::vector<std::string> objects;
     for (const char* name : kRuntime) objects.push_back(fmt::format("{}.o", name));
-    if (!bench.run(extended(commands_.make, objects), kBuildLimits).good()) return;
+    if (!bench.run(extended(commands_.make, objects), commands_.limits).good()) return;
     make_folder(user_);
     for (const char* name : kRuntime) {
       const auto content = bench.text(fmt::format("model/{}.o", name), kMostRuntimeBytes);

@@ -39,6 +39,7 @@ class KeptRuntime {
 struct ModelCommands {
   std::vector<std::string> verilate;  ///< without the sources
   std::vector<std::string> make;      ///< without targets
+  Limits limits;                      ///< of each
 };
 
 /// Copies objects of the run time, two thirds of the compilation of a small model, to the bench,

@@ -180,9 +180,13 @@ Report& report_of(const Session& session) {
   return *session.report;
 }
 
+Limits limits_of(const Json& request) {
+  return {.seconds = request.at("seconds").get<double>(),
+          .bytes = request.at("bytes").get<std::int64_t>()};
+}
+
 Json ending_json(const Session& session, const Json& request) {
-  const Limits limits = {.seconds = request.at("seconds").get<double>(),
-                         .bytes = request.at("bytes").get<std::int64_t>()};
+  const auto limits = limits_of(request);
   const auto ending =
       session.bench.run(request.at("command").get<std::vector<std::string>>(), limits);
   const auto folder = session.bench.folder().string();
@@ -284,7 +288,8 @@ constexpr Call kCalls[] = {
     {"put_verilator_runtime",
      [](Session& session, const Json& request) -> Json {
        const ModelCommands commands = {request.at("verilate").get<std::vector<std::string>>(),
-                                       request.at("make").get<std::vector<std::string>>()};
+                                       request.at("make").get<std::vector<std::string>>(),
+                                       limits_of(request)};
        put_verilator_runtime(session.bench, commands);
        return nullptr;
      }},

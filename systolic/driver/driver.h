@@ -10,6 +10,7 @@
 
 #include "systolic/driver/simulation.h"
 #include "systolic/isa/simulator.h"
+#include "systolic/isa/vector_operations.h"
 
 namespace triptych::mmu {
 

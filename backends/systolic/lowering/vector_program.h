@@ -8,9 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "systolic/isa/isa.h"
-#include "systolic/isa/machine.h"
-#include "systolic/isa/vector_operations.h"
+#include "systolic/driver/driver.h"
 
 namespace triptych::systolic {
 

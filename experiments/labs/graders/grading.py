@@ -125,9 +125,9 @@ class Bench:
         command = [str(word) for word in command]
         return Ending(self.program.call("run", command=command, seconds=seconds, bytes=bytes))
 
-    def put_verilator_runtime(self, verilate, make):
+    def put_verilator_runtime(self, verilate, make, seconds, bytes):
         """Writes Verilator's compiled run time beside the model that it has written, from the user's cache."""
-        self.program.call("put_verilator_runtime", verilate=verilate, make=make)
+        self.program.call("put_verilator_runtime", verilate=verilate, make=make, seconds=seconds, bytes=bytes)
 
     def results(self, *command, **limits):
         """The results of `triptych COMMAND --json`. Raises Refused with its words if it fails."""

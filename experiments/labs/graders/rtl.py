@@ -17,7 +17,7 @@ def build_and_run(bench, files, seed, report):
     ending = bench.run(*VERILATOR, *files, "main.cpp", **BUILD)
     if not ending.good:
         return problem("Verilator", ending)
-    bench.put_verilator_runtime(VERILATOR, MAKE)
+    bench.put_verilator_runtime(VERILATOR, MAKE, **BUILD)
     ending = bench.run(*MAKE, **BUILD)
     if not ending.good:
         return problem("the model's compilation", ending)
