@@ -114,8 +114,12 @@ BoundaryScores scores_of_pairs(const std::vector<std::uint8_t>& found,
                std::ranges::count_if(distances, [&](double d) { return d <= tolerance; })) /
            static_cast<double>(distances.size());
   };
-  return {near(a), near(b), 2 * near(a) * near(b) / (near(a) + near(b)),
-          std::max(percentile(a, 95), percentile(b, 95))};
+  BoundaryScores scores;
+  scores.precision = near(a);
+  scores.recall = near(b);
+  scores.f1 = 2 * near(a) * near(b) / (near(a) + near(b));
+  scores.hausdorff95 = std::max(percentile(a, 95), percentile(b, 95));
+  return scores;
 }
 
 TEST(BoundaryScores, of_random_pictures_are_those_of_all_pairs) {
