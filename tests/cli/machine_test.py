@@ -78,6 +78,11 @@ class ListAndShow(MachineTest):
         self.assertEqual(area["accumulators"]["ram_bits"], shown["accumulator_rows"] * columns * 32)
         self.assertIn("flip-flops and", self.succeed("machine", "show", "ragged.json").stderr)
 
+    def test_a_vector_unit_is_shown_where_there_is_one(self):
+        words = "rows of 4 numbers of 4 B, a lane for each column"
+        self.assertIn(words, self.succeed("machine", "show", "mmu4-vector").stderr)
+        self.assertNotIn("numbers of 4 B", self.succeed("machine", "show", "mmu4").stderr)
+
     def test_a_preset_is_shown_with_its_figures(self):
         shown = json.loads(self.succeed("machine", "show", "tpu-v2-core").stdout)
         self.assertEqual(shown["dram"]["preset"], "hbm300")

@@ -143,6 +143,9 @@ std::string explanation(const MachineConfig& machine) {
   text += fmt::format("weights  {} tiles of {} x {} wait; they enter the array {}\n",
                       machine.weight_tiles, machine.rows, machine.columns,
                       mmu::to_string(machine.weight_scheme));
+  if (machine.has_vector_unit())
+    text += fmt::format("vectors  {} rows of {} numbers of 4 B, a lane for each column\n",
+                        machine.vector_rows, machine.columns);
   text += fmt::format("queues   {} instructions for each of the four units\n", machine.queue_depth);
   text += fmt::format(
       "DRAM     {}, {}: {} B per cycle, {} after {} cycles ({:.0f} ns); bursts of {} B; {} banks "
