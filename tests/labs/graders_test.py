@@ -15,7 +15,7 @@ sys.path.insert(0, str(GRADERS))
 sys.dont_write_bytecode = True
 
 from formula import Refused, evaluate  # noqa: E402
-from grading import Hidden  # noqa: E402
+from grading import Ending, Hidden  # noqa: E402
 from schedule import bytes_by_link, first_wrong_sum, read_schedule, run_on  # noqa: E402
 
 NAMES = {"N": 4, "r": 1, "alpha": 0.5}
@@ -127,6 +127,17 @@ class Schedules(unittest.TestCase):
                           "steps 1000\n" + "send all to (r + 1) % N add\n" * 20: "more than 50000 messages"}.items():
             self.assertIn(why, refusal(read_schedule, text, 4))
         self.assertEqual(len(read_schedule("steps 1\n" + "\n" * 199, 4)), 1)
+
+
+class Documents(unittest.TestCase):
+    def results_of(self, output):
+        return Ending({"good": True, "status": 0, "said": "", "output": output, "error": "", "printed": ""}).results()
+
+    def test_results_are_records_or_one_record(self):
+        self.assertEqual(self.results_of('{"results": [{"a": 1}]}'), [{"a": 1}])
+        self.assertEqual(self.results_of('{"results": {"machines": []}}'), {"machines": []})  # of compare
+        for output in ("", "[1]", "{}", '{"results": []}', '{"results": "text"}', "[" * 100000):
+            self.assertIn("no document", refusal(self.results_of, output))
 
 
 class HiddenCases(unittest.TestCase):

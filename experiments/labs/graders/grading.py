@@ -57,7 +57,7 @@ class Ending:
             results = json.loads(self.output)["results"]
         except (ValueError, TypeError, LookupError, RecursionError):
             results = None
-        if not isinstance(results, list) or not results:
+        if not isinstance(results, (list, dict)) or not results:  # that of compare is one record
             raise Refused("the output is no document")
         return results
 
