@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/ops/concat.h"
@@ -14,27 +13,6 @@
 
 namespace triptych {
 namespace {
-
-struct CellRule {
-  std::string_view name;
-  RecurrentCell cell;
-  std::int64_t gates;
-  std::string_view activations;
-};
-
-constexpr std::array kCells = {
-    CellRule{"RNN", RecurrentCell::Rnn, 1, "Tanh"},
-    CellRule{"GRU", RecurrentCell::Gru, 3, "Sigmoid, Tanh"},
-    CellRule{"LSTM", RecurrentCell::Lstm, 4, "Sigmoid, Tanh, Tanh"},
-};
-
-const CellRule& rule_of(std::string_view name) {
-  const auto found = std::ranges::find(kCells, name, &CellRule::name);
-  if (found == kCells.end())
-    throw_invalid(Recurrent::kName,
-                  fmt::format("cell is \"{}\"; it must be RNN, GRU or LSTM", name));
-  return *found;
-}
 
 std::vector<UnaryKind> parse_activations(std::string_view text) {
   std::vector<UnaryKind> kinds;
@@ -217,6 +195,20 @@ class ReferenceRow {
 
 }  // namespace
 
+const RecurrentRule& recurrent_rule(std::string_view cell) {
+  using enum UnaryKind;
+  static const std::vector<RecurrentRule> rules = {
+      {"RNN", RecurrentCell::Rnn, 1, {Tanh}},
+      {"GRU", RecurrentCell::Gru, 3, {Sigmoid, Tanh}},
+      {"LSTM", RecurrentCell::Lstm, 4, {Sigmoid, Tanh, Tanh}},
+  };
+  const auto found = std::ranges::find(rules, cell, &RecurrentRule::name);
+  if (found == rules.end())
+    throw_invalid(Recurrent::kName,
+                  fmt::format("cell is \"{}\"; it must be RNN, GRU or LSTM", cell));
+  return *found;
+}
+
 std::optional<UnaryKind> recurrent_activation(std::string_view name) {
   if (name == "Sigmoid") return UnaryKind::Sigmoid;
   if (name == "Tanh") return UnaryKind::Tanh;
@@ -225,7 +217,7 @@ std::optional<UnaryKind> recurrent_activation(std::string_view name) {
 }
 
 RecurrentGeometry RecurrentGeometry::of(const Recurrent& op, Specs inputs) {
-  const auto& rule = rule_of(op.cell);
+  const auto& rule = recurrent_rule(op.cell);
   const bool is_lstm = rule.cell == RecurrentCell::Lstm;
   require_inputs(Recurrent::kName, inputs, is_lstm ? 5 : 4, is_lstm ? 6 : 4);
   require_rank(Recurrent::kName, inputs, 0, 3);
@@ -247,8 +239,8 @@ RecurrentGeometry RecurrentGeometry::of(const Recurrent& op, Specs inputs) {
   require_shape(inputs, 3, state);
   if (is_lstm) require_shape(inputs, 4, state);
   if (g.has_peepholes) require_shape(inputs, 5, {3 * g.hidden});
-  g.activations = parse_activations(op.activations.empty() ? rule.activations : op.activations);
-  const auto wanted = parse_activations(rule.activations).size();
+  g.activations = op.activations.empty() ? rule.activations : parse_activations(op.activations);
+  const auto wanted = rule.activations.size();
   if (g.activations.size() != wanted)
     throw_invalid(Recurrent::kName, fmt::format("{} has {} activations, not \"{}\"", op.cell,
                                                 wanted, op.activations));

@@ -41,6 +41,16 @@ struct Recurrent : OpOf<Recurrent> {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
+struct RecurrentRule {
+  std::string_view name;
+  RecurrentCell cell;
+  std::int64_t gates;
+  std::vector<UnaryKind> activations;  ///< ONNX's defaults, of one direction
+};
+
+/// Throws InvalidArgument unless it is "RNN", "GRU" or "LSTM".
+const RecurrentRule& recurrent_rule(std::string_view cell);
+
 /// The activation of this name. None: it is none of a recurrent layer.
 std::optional<UnaryKind> recurrent_activation(std::string_view name);
 

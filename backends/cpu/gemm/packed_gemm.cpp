@@ -86,12 +86,13 @@ template <class T>
 void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& block, Range k,
                           const T* panels, T* sums) const {
   const T* a = operands.rows(block.batch);
+  const bool skips = operands.live(block.n).has_value();
   const auto& kernels = microkernels();
   const auto& tiles = blocks_.tiles();
   const auto columns = blocks_.columns(), stride = block.panels.size() * columns;
   const auto tile_at = [&](std::int64_t tile, std::int64_t panel) -> BasicMicroTile<T> {
     const auto row = tiles.begin(tile);
-    const auto part = live(operands, block, k, panel);
+    const auto part = skips ? live(operands, block, k, panel) : k;
     return {.a = a + row * blocks_.shape().k + part.begin * tiles.height(tile),
             .b = panels + (panel * k.size() + part.begin - k.begin) * columns,
             .c = sums + (row - block.m.begin) * stride + panel * columns,

@@ -12,8 +12,7 @@ struct LayerSizes {
 
 std::vector<InputRule> layer_operands(const Recurrent& op, const LayerSizes& s,
                                       bool peepholes = false) {
-  const std::int64_t gates = op.cell == "LSTM" ? 4 : op.cell == "GRU" ? 3 : 1;
-  const auto rows = gates * s.hidden;
+  const auto rows = recurrent_rule(op.cell).gates * s.hidden;
   const double most = 1 / static_cast<double>(s.hidden);  // the error bound's condition
   std::vector<InputRule> inputs = {f32({s.steps, s.batch, rows}),
                                    f32({rows, s.hidden}, -most, most), f32({rows}),

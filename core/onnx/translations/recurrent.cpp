@@ -21,10 +21,10 @@ struct Layer {
   std::int64_t gates;
   std::int64_t steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
   bool backward = false, batch_first = false;
-  std::vector<std::string> activations;
-  ValueId x;  ///< [steps, batch, inputs]
+  std::vector<std::string> activations;  ///< empty: the defaults
+  ValueId x;                             ///< [steps, batch, inputs]
 
-  Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::string>& defaults);
+  Layer(NodeImport& node, const RecurrentRule& rule);
 
   /// Input `input` of direction `d`, with directions as first axis.
   ValueId part(std::size_t input, std::int64_t d) const {
@@ -56,8 +56,7 @@ struct Layer {
   }
 };
 
-Layer::Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::string>& defaults)
-    : n(node), gates(cell_gates) {
+Layer::Layer(NodeImport& node, const RecurrentRule& rule) : n(node), gates(rule.gates) {
   const auto direction = n.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     n.broken("attribute direction is unknown");
@@ -69,12 +68,8 @@ Layer::Layer(NodeImport& node, std::int64_t cell_gates, const std::vector<std::s
                       !n.has_attribute("activation_beta"),
                   "attributes clip, activation_alpha and activation_beta");
   activations = n.texts("activations");
-  if (activations.empty()) {
-    for (std::int64_t d = 0; d < directions; ++d) {
-      activations.insert(activations.end(), defaults.begin(), defaults.end());
-    }
-  }
-  if (activations.size() != defaults.size() * static_cast<std::size_t>(directions)) {
+  const auto wanted = rule.activations.size() * static_cast<std::size_t>(directions);
+  if (!activations.empty() && activations.size() != wanted) {
     n.broken("it has another number of activations");
   }
   for (const auto& name : activations)
@@ -109,9 +104,10 @@ ValueId input_product(const Layer& layer, std::int64_t d, ValueId input_bias) {
 }
 
 /// Y, Y_h and, of an LSTM, Y_c.
-std::vector<ValueId> translated(const Layer& layer, const Recurrent& cell) {
-  const auto& n = layer.n;
-  const bool has_cell = cell.cell == "LSTM";
+std::vector<ValueId> translated(NodeImport& n, const Recurrent& cell) {
+  const auto& rule = recurrent_rule(cell.cell);
+  const Layer layer(n, rule);
+  const bool has_cell = rule.cell == RecurrentCell::Lstm;
   std::vector<std::vector<ValueId>> parts(has_cell ? 3 : 2);  // by output, of each direction
   for (std::int64_t d = 0; d < layer.directions; ++d) {
     const auto [input_bias, hidden_bias] = layer.biases(d);
@@ -142,19 +138,19 @@ std::vector<ValueId> translated(const Layer& layer, const Recurrent& cell) {
 std::vector<ValueId> rnn(NodeImport& n) {
   Recurrent op;
   op.cell = "RNN";
-  return translated(Layer(n, 1, {"Tanh"}), op);
+  return translated(n, op);
 }
 
 std::vector<ValueId> gru(NodeImport& n) {
   Recurrent op;
   op.cell = "GRU";
   op.linear_before_reset = n.flag("linear_before_reset");
-  return translated(Layer(n, 3, {"Sigmoid", "Tanh"}), op);
+  return translated(n, op);
 }
 
 std::vector<ValueId> lstm(NodeImport& n) {
   n.refuse_unless(!n.flag("input_forget"), "attribute input_forget");
-  return translated(Layer(n, 4, {"Sigmoid", "Tanh", "Tanh"}), Recurrent{});
+  return translated(n, Recurrent{});
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void add_recurrent(Grower& g) {
   op.linear_before_reset = g.chance(0.5);
   const bool is_lstm = op.cell == "LSTM";
   const auto steps = g.between(1, 4), batch = g.between(1, 3), hidden = g.between(1, 5);
-  const auto rows = hidden * (is_lstm ? 4 : op.cell == "GRU" ? 3 : 1);
+  const auto rows = hidden * recurrent_rule(op.cell).gates;
   const Shape state = {batch, hidden};
   std::vector<ValueId> inputs = {g.operand_of(Shape{steps, batch, rows}, 1),
                                  g.operand_of(Shape{rows, hidden}, 1 / static_cast<double>(hidden)),
