@@ -243,6 +243,18 @@ TEST_F(ConvKernels, convolution_is_one_chain_over_row_column_channel) {
   }
 }
 
+TEST_F(ConvKernels, channels_side_by_side_are_chains_over_row_and_column) {
+  for (auto problem : problems()) {
+    problem.groups = 1 + problem.out_channels;
+    problem.in_channels = problem.out_channels = 1;
+    if (Shape(problem.image).elements() > 4096) continue;  // the kernel refuses large planes
+    const auto op = with_window<Conv>(problem);
+    const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
+    const auto chains = conv_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
+    expect_everywhere(op, x, w, chains, problem.name(), "depthwise-channels");
+  }
+}
+
 TEST_F(ConvKernels, transposed_convolution_is_one_chain_over_the_taps_of_its_phase) {
   for (const auto& problem : problems()) {
     const auto g = with_window<Conv>(problem).geometry(problem.x(), problem.w());

@@ -57,6 +57,7 @@ TEST(NarrowVectors, convolve_each_channel_by_itself) {
   conv.group = 3;
   for (const auto& [height, width] : kImages) {
     expect_right(conv, operands({2, 3, height, width}, {6, 1, 3, 3}), {"gemm", "depthwise"});
+    expect_right(conv, operands({2, 3, height, width}, {3, 1, 3, 3}), {"depthwise-channels"});
   }
 }
 
