@@ -16,8 +16,8 @@ bool is_arithmetic(BinaryKind kind) {
   return kind <= BinaryKind::Max || kind >= BinaryKind::ReluGradient;
 }
 
-/// True when it gives f32 for f32, and all of its attributes have one default for every kind.
-bool is_step(UnaryKind kind) { return kind != UnaryKind::Not && kind != UnaryKind::Elu; }
+/// True when it gives f32 for f32.
+bool is_step(UnaryKind kind) { return kind != UnaryKind::Not; }
 
 [[noreturn]] void fail(std::string_view step, std::string_view why) {
   throw_invalid(FusedElementwise::kName, fmt::format("step \"{}\": {}", step, why));
@@ -37,7 +37,47 @@ int parse_operand(std::string_view step, std::string_view text, std::size_t inpu
   return number;
 }
 
-/// "Relu(.)", "Sub(2, .)".
+/// "name=number".
+Attribute parse_attribute(std::string_view step, std::string_view text) {
+  const auto equals = text.find('=');
+  float value = 0;
+  if (equals != std::string_view::npos) {
+    const auto number = text.substr(equals + 1);
+    const auto* last = number.data() + number.size();
+    const auto [end, error] = std::from_chars(number.data(), last, value);
+    if (error == std::errc{} && end == last) return {std::string(text.substr(0, equals)), value};
+  }
+  fail(step, fmt::format("\"{}\" is no NAME=NUMBER", text));
+}
+
+/// The unary operator of a step, from the attributes behind its dot.
+Unary parse_unary(std::string_view step, UnaryKind kind, std::string_view operands) {
+  if (!operands.starts_with('.')) fail(step, "takes what came before it: (.)");
+  std::vector<Attribute> attributes;
+  for (auto rest = operands.substr(1); !rest.empty();) {
+    if (!rest.starts_with(", ")) fail(step, "takes what came before it and attributes");
+    rest.remove_prefix(2);
+    const auto end = std::min(rest.find(", "), rest.size());
+    attributes.push_back(parse_attribute(step, rest.substr(0, end)));
+    rest.remove_prefix(end);
+  }
+  const auto op =
+      name_errors(FusedElementwise::kName, [&] { return Unary(kind).with_attributes(attributes); });
+  return *op_cast<Unary>(*op);
+}
+
+/// The attributes that are not the kind's defaults: ", min=0".
+std::string attributes_text(const Unary& op) {
+  std::string text;
+  const auto defaults = Unary(op.kind).attributes();
+  for (const auto& attribute : op.attributes()) {
+    if (std::ranges::find(defaults, attribute) != defaults.end()) continue;
+    text += fmt::format(", {}={}", attribute.name, std::get<float>(attribute.value));
+  }
+  return text;
+}
+
+/// "Relu(.)", "Clip(., min=0)", "Sub(2, .)".
 ChainStep parse_step(std::string_view text, std::size_t inputs) {
   const auto open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) fail(text, "is no NAME(operands)");
@@ -45,8 +85,7 @@ ChainStep parse_step(std::string_view text, std::size_t inputs) {
   const auto operands = text.substr(open + 1, text.size() - open - 2);
   for (const auto kind : all_unary_kinds()) {
     if (!is_step(kind) || Unary(kind).name() != name) continue;
-    if (operands != ".") fail(text, "takes what came before it: (.)");
-    return {.unary = kind};
+    return {.unary = parse_unary(text, kind, operands)};
   }
   for (const auto kind : all_binary_kinds()) {
     if (!is_arithmetic(kind) || Binary(kind).name() != name) continue;
@@ -96,7 +135,7 @@ std::vector<TensorSpec> specs_along(std::span<const ChainStep> chain, Specs inpu
 
 }  // namespace
 
-OpPtr ChainStep::op() const { return unary ? make_op(Unary(*unary)) : make_op(Binary(binary)); }
+OpPtr ChainStep::op() const { return unary ? make_op(*unary) : make_op(Binary(binary)); }
 
 std::string to_string(std::span<const ChainStep> chain) {
   const auto operand = [](int i) {
@@ -105,9 +144,12 @@ std::string to_string(std::span<const ChainStep> chain) {
   std::string text;
   for (const auto& step : chain) {
     if (!text.empty()) text += "; ";
-    text += step.unary ? fmt::format("{}(.)", Unary(*step.unary).name())
-                       : fmt::format("{}({}, {})", Binary(step.binary).name(), operand(step.a),
-                                     operand(step.b));
+    if (step.unary) {
+      text += fmt::format("{}(.{})", step.unary->name(), attributes_text(*step.unary));
+    } else {
+      text +=
+          fmt::format("{}({}, {})", Binary(step.binary).name(), operand(step.a), operand(step.b));
+    }
   }
   return text;
 }
@@ -115,8 +157,7 @@ std::string to_string(std::span<const ChainStep> chain) {
 std::optional<ChainStep> chain_step(const Op& op, Specs inputs) {
   if (inputs.empty() || inputs[0].dtype != DType::F32) return std::nullopt;
   if (const auto* unary = op_cast<Unary>(op)) {
-    const bool plain = unary->attributes() == Unary(unary->kind).attributes();
-    if (plain && is_step(unary->kind)) return ChainStep{.unary = unary->kind};
+    if (is_step(unary->kind) && unary->approximate == "none") return ChainStep{.unary = *unary};
   }
   const auto* binary = op_cast<Binary>(op);
   if (binary == nullptr || !is_arithmetic(binary->kind)) return std::nullopt;

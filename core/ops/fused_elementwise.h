@@ -13,7 +13,7 @@ namespace triptych {
 struct ChainStep {
   static constexpr int kPrevious = -1;
 
-  std::optional<UnaryKind> unary;  ///< else `binary`
+  std::optional<Unary> unary;  ///< else `binary`
   BinaryKind binary = BinaryKind::Add;
   int a = kPrevious, b = kPrevious;  ///< operands: inputs by number, or the previous result
 
@@ -21,9 +21,9 @@ struct ChainStep {
 };
 
 /// y = the value after the last of `steps`, which starts with input 0. "Add(., 1); Relu(.)" is
-/// Relu(Add(input 0, input 1)). A dot denotes the previous result. The kinds are those of Unary,
-/// with their default attributes and without Elu, and Binary that take and give f32. Inputs
-/// broadcast to y, f32. All contracts: the bits of the operators one after another. The error bound
+/// Relu(Add(input 0, input 1)). A dot denotes the previous result. Attributes that differ from the
+/// kind's defaults follow it: "Clip(., min=0, max=1)". The kinds are those of Unary, without Gelu's
+/// approximation, and Binary that take and give f32. Inputs broadcast to y, f32. All contracts: the bits of the operators one after another. The error bound
 /// holds for chains without cancellation: Add, Mul, Relu, Abs, Max, Min.
 struct FusedElementwise : OpOf<FusedElementwise> {
   static constexpr std::string_view kName = "FusedElementwise";

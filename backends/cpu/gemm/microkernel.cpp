@@ -142,6 +142,37 @@ void multiply_few(const MicroTile& tile, std::int64_t b_panel) {
   multiply_panels(tile, b_panel, std::make_index_sequence<kRows * 2 * kFewPanels>());
 }
 
+/// R counts the vectors, row by row, two in each.
+template <std::size_t... R>
+HWY_INLINE void multiply_scattered(const MicroTile& tile, const std::int64_t* offsets,
+                                   std::index_sequence<R...>) {
+  const Floats d;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  const auto in_c = [&](std::size_t r) {
+    return tile.c + static_cast<std::ptrdiff_t>(r / 2) * tile.c_stride +
+           static_cast<std::ptrdiff_t>(r % 2) * lanes;
+  };
+  hn::Vec<Floats> sums[] = {((void)R, hn::Zero(d))...};
+  if (tile.accumulate) ((sums[R] = hn::LoadU(d, in_c(R))), ...);
+  const float* a = tile.a;
+  for (std::int64_t k = 0; k < tile.k_inner; ++k, a += sizeof...(R) / 2) {
+    const float* b = tile.b + offsets[k];
+    const hn::Vec<Floats> b_row[] = {hn::LoadU(d, b), hn::LoadU(d, b + lanes)};
+    ((sums[R] = multiply_add(hn::Set(d, a[R / 2]), b_row[R % 2], sums[R])), ...);
+  }
+  (hn::StoreU(canonical(sums[R]), d, in_c(R)), ...);
+}
+
+template <std::size_t kRows>
+void multiply_scattered_rows(const MicroTile& tile, const std::int64_t* offsets) {
+  multiply_scattered(tile, offsets, std::make_index_sequence<kRows * 2>());
+}
+
+template <std::size_t... kRowsMinusOne>
+void add_scattered(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
+  ((all.run_scattered[kRowsMinusOne + 1] = multiply_scattered_rows<kRowsMinusOne + 1>), ...);
+}
+
 template <std::size_t... kRowsMinusOne>
 void add_few(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run_few[kRowsMinusOne + 1] = multiply_few<kRowsMinusOne + 1>), ...);
@@ -170,6 +201,7 @@ Microkernels make_microkernels() {
   all.fused = HWY_NATIVE_FMA != 0 || HWY_TARGET == HWY_WASM;
   all.few_panels = kFewPanels;
   add_few(all, std::make_index_sequence<kMostFewRows>());
+  add_scattered(all, std::make_index_sequence<kTileRows>());
   add_wide(all, std::make_index_sequence<kTileRows>());
   add_narrow(all, std::make_index_sequence<2 * kTileRows>());
   return all;

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/simd.h"
 #include "backends/host/parallel.h"
+#include "core/base/checked_math.h"
 #include "core/base/error.h"
 #include "core/base/exact_math.h"
 
@@ -66,6 +67,9 @@ constexpr std::int64_t kGatheredTaps = 4;
 
 /// The index where an output has fewer taps than others of its piece.
 constexpr std::int32_t kNoTap = -1;
+
+/// Outputs of a piece are rounded up to so many: no loop over them ends within a vector.
+constexpr std::int64_t kWholeVector = 16;
 
 /// The taps of a piece: tap t of output i at t * size + i.
 struct Taps {
@@ -164,7 +168,7 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
   for (std::size_t a = 0; a < axes_.size(); ++a) {
     for (auto& index : axes_[a].index) index *= strides[a];
   }
-  if (axes_.empty()) axes_ = {copy_taps(Dims{0})};
+  while (axes_.size() < 2) axes_.insert(axes_.begin(), copy_taps(Dims{0}));
   cut(axes_.back());
   axes_.pop_back();
   divisor_.resize(axes_.size());
@@ -177,26 +181,29 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
 void TapSum::cut(const AxisTaps& inner) {
   row_size_ = inner.size();
   for (std::int64_t begin = 0; begin < row_size_; begin += kPiece) {
-    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, index_.size(), false, false};
+    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, 0, index_.size(), false, false};
+    piece.width = round_up(piece.size, kWholeVector);
     const auto* first = inner.begin.data() + begin;
     for (std::int64_t i = 0; i < piece.size; ++i) {
       piece.taps = std::max(piece.taps, first[i + 1] - first[i]);
     }
+    std::vector<bool> is_full;  // by tap: every output has it
     for (std::int64_t t = 0; t < piece.taps; ++t) {
-      for (std::int64_t i = 0; i < piece.size; ++i) {
-        const auto tap = static_cast<std::size_t>(first[i] + t);
-        const bool there = first[i] + t < first[i + 1];
+      is_full.push_back(true);
+      for (std::int64_t i = 0; i < piece.width; ++i) {
+        const bool there = i < piece.size && first[i] + t < first[i + 1];
+        const auto tap = there ? static_cast<std::size_t>(first[i] + t) : 0;
         index_.push_back(there ? static_cast<std::int32_t>(inner.index[tap]) : kNoTap);
         weight_.push_back(there ? inner.weight[tap] : 0);
+        if (i < piece.size) is_full.back() = is_full.back() && there;
       }
     }
-    const auto is_tap = [](std::int32_t index) { return index != kNoTap; };
-    piece.pairs = piece.taps == 2 && std::ranges::all_of(index_.end() - 2 * piece.size,
-                                                         index_.end() - piece.size, is_tap);
-    piece.dense = piece.taps == 1 && index_[piece.first] != kNoTap;
-    for (auto i = piece.first; i < index_.size(); ++i) {
-      const auto neighbour = index_[piece.first] + static_cast<std::int32_t>(i - piece.first);
-      piece.dense = piece.dense && index_[i] == neighbour && weight_[i] == 1;
+    piece.pairs = piece.taps == 2 && is_full[0];
+    piece.dense = piece.taps == 1 && is_full[0];
+    for (std::int64_t i = 0; i < piece.size && piece.dense; ++i) {
+      const auto at = piece.first + static_cast<std::size_t>(i);
+      const auto neighbour = index_[piece.first] + static_cast<std::int32_t>(i);
+      piece.dense = index_[at] == neighbour && weight_[at] == 1;
     }
     pieces_.push_back(piece);
   }
@@ -204,7 +211,7 @@ void TapSum::cut(const AxisTaps& inner) {
 
 void TapSum::append_terms(std::size_t axis, std::int64_t row, Term term,
                           std::vector<Term>& terms) const {
-  if (axis == axes_.size()) return terms.push_back(term);
+  if (axis + 1 == axes_.size()) return terms.push_back(term);
   const auto& taps = axes_[axis];
   const auto p = static_cast<std::size_t>(row / divisor_[axis] % taps.size());
   for (auto t = taps.begin[p]; t < taps.begin[p + 1]; ++t) {
@@ -213,12 +220,37 @@ void TapSum::append_terms(std::size_t axis, std::int64_t row, Term term,
   }
 }
 
+/// Calls body(row, terms) for rows of y. The terms of all axes but the last two are combined once
+/// for the rows that share them.
+template <class Body>
+void TapSum::for_each_row(const float* x, std::int64_t begin, std::int64_t end,
+                          const Body& body) const {
+  const auto& taps = axes_.back();
+  std::vector<Term> outer, terms;
+  auto p = static_cast<std::size_t>(begin % taps.size());
+  for (auto row = begin; row < end; ++row, ++p) {
+    if (p == static_cast<std::size_t>(taps.size())) p = 0;
+    if (p == 0 || row == begin) {
+      outer.clear();
+      append_terms(0, row, {x, 1}, outer);
+    }
+    terms.clear();
+    for (const auto& term : outer) {
+      for (auto t = taps.begin[p]; t < taps.begin[p + 1]; ++t) {
+        const auto tap = static_cast<std::size_t>(t);
+        terms.push_back({term.x + taps.index[tap], term.weight * taps.weight[tap]});
+      }
+    }
+    body(row, terms);
+  }
+}
+
 /// The values that a piece's taps read, for the last few rows of x. Neighbouring rows of y share
 /// them.
 class TapSum::Gathered {
  public:
   Gathered(const TapSum& sum, const Piece& piece)
-      : index_(sum.index_.data() + piece.first), count_(piece.taps * piece.size) {}
+      : index_(sum.index_.data() + piece.first), count_(piece.taps * piece.width) {}
 
   /// Element t * size + i is x at the tap t of output i.
   const float* of(const float* x) {
@@ -246,43 +278,51 @@ class TapSum::Gathered {
 void TapSum::sum_rows(const Piece& piece, const float* x, float* y, std::int64_t begin,
                       std::int64_t end) const {
   const auto size = piece.size;
-  const Taps taps{index_.data() + piece.first, weight_.data() + piece.first, size, piece.taps};
+  const Taps taps{index_.data() + piece.first, weight_.data() + piece.first, piece.width,
+                  piece.taps};
   Gathered gathered(*this, piece);
-  std::vector<Term> terms;
-  for (auto row = begin; row < end; ++row) {
-    terms.clear();
-    append_terms(0, row, {x, 1}, terms);
+  alignas(kAlignment) float line[kPiece];
+  for_each_row(x, begin, end, [&](std::int64_t row, const std::vector<Term>& terms) {
     float* to = y + row * row_size_ + piece.begin;
     if (piece.pairs && terms.size() == 1) {
-      interpolate<1>(taps, {gathered.of(terms[0].x)}, {terms[0].weight}, to);
-      continue;
-    }
-    if (piece.pairs && terms.size() == 2) {
+      interpolate<1>(taps, {gathered.of(terms[0].x)}, {terms[0].weight}, line);
+    } else if (piece.pairs && terms.size() == 2) {
       const auto* first = gathered.of(terms[0].x);
       interpolate<2>(taps, {first, gathered.of(terms[1].x)}, {terms[0].weight, terms[1].weight},
-                     to);
-      continue;
+                     line);
+    } else {
+      sum_terms(piece, terms, gathered, line);
     }
-    std::fill_n(to, size, 0.0F);
-    for (const auto& [source, weight] : terms) {
-      if (piece.dense) {
-        simd([=, from = source + *taps.index] { add_copies(weight, from, to, size); });
-      } else if (taps.count <= kGatheredTaps) {
-        simd([=, from = gathered.of(source)] {
-          add_taps(
-              taps, weight, [=](auto i) { return from[i]; }, to);
-        });
-      } else {
-        simd([=] {
-          const auto read = [=](auto i) { return source[std::max(taps.index[i], 0)]; };
-          add_taps(taps, weight, read, to);
-        });
-      }
+    std::copy_n(line, size, to);
+  });
+}
+
+/// y = the terms one after the other, for whole vectors of outputs.
+void TapSum::sum_terms(const Piece& piece, const std::vector<Term>& terms, Gathered& gathered,
+                       float* y) const {
+  const Taps taps{index_.data() + piece.first, weight_.data() + piece.first, piece.width,
+                  piece.taps};
+  std::fill_n(y, piece.width, 0.0F);
+  for (const auto& [source, weight] : terms) {
+    if (piece.dense) {
+      simd([=, from = source + *taps.index, size = piece.size] {
+        add_copies(weight, from, y, size);
+      });
+    } else if (taps.count <= kGatheredTaps) {
+      simd([=, from = gathered.of(source)] {
+        add_taps(
+            taps, weight, [=](auto i) { return from[i]; }, y);
+      });
+    } else {
+      simd([=] {
+        const auto read = [=](auto i) { return source[std::max(taps.index[i], 0)]; };
+        add_taps(taps, weight, read, y);
+      });
     }
-    simd([=] {
-      for (std::int64_t i = 0; i < size; ++i) to[i] = exact::canonical(to[i]);
-    });
   }
+  simd([=, width = piece.width] {
+    for (std::int64_t i = 0; i < width; ++i) y[i] = exact::canonical(y[i]);
+  });
 }
 
 void TapSum::run(const float* x, float* y) const {

@@ -41,9 +41,9 @@ class TapSum {
 
  private:
   /// Outputs [begin, begin + size) of a row, with at most `taps` taps each. The tap t of output
-  /// begin + i stands at first + t * size + i of index_ and weight_.
+  /// begin + i stands at first + t * width + i of index_ and weight_. Whole vectors hold `width`.
   struct Piece {
-    std::int64_t begin, size, taps;
+    std::int64_t begin, size, width, taps;
     std::size_t first;
     bool dense;  ///< copies neighbours of x: one tap of weight 1 each, ascending
     bool pairs;  ///< every output has one or two taps
@@ -57,8 +57,12 @@ class TapSum {
 
   void cut(const AxisTaps& inner);
   void append_terms(std::size_t axis, std::int64_t row, Term term, std::vector<Term>& terms) const;
+  template <class Body>
+  void for_each_row(const float* x, std::int64_t begin, std::int64_t end, const Body& body) const;
   void sum_rows(const Piece& piece, const float* x, float* y, std::int64_t begin,
                 std::int64_t end) const;
+  void sum_terms(const Piece& piece, const std::vector<Term>& terms, Gathered& gathered,
+                 float* y) const;
 
   std::vector<AxisTaps> axes_;         // all but the last, indices multiplied by x's strides
   std::vector<std::int64_t> divisor_;  // row / divisor_[a] % size = index along axis a

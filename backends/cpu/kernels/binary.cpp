@@ -22,6 +22,21 @@ void array_row(const C* a, const C* b, Y* y, std::int64_t count) {
   });
 }
 
+/// A row of floats, where one operand may be one element for all of it.
+template <BinaryKind kKind, class Y>
+void float_row(const float* a, const float* b, Y* y, std::int64_t count, const RowOperands& row) {
+  if (row.a_stride == 1 && row.b_stride == 1) return array_row<kKind>(a, b, y, count);
+  simd([=, a_all = *a, b_all = *b, b_moves = row.b_stride == 1] {
+    if (b_moves) {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::apply<kKind>(a_all, b[i]);
+    } else {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::apply<kKind>(a[i], b_all);
+    }
+  });
+}
+
 template <BinaryKind kKind, class T>
 void binary_row(const RowOperands& row, std::int64_t count) {
   using C = ComputeType<T>;
@@ -29,9 +44,10 @@ void binary_row(const RowOperands& row, std::int64_t count) {
   const auto* a = reinterpret_cast<const T*>(row.a);
   const auto* b = reinterpret_cast<const T*>(row.b);
   auto* y = reinterpret_cast<Y*>(row.y);
-  if (std::is_same_v<T, C> && row.a_stride == 1 && row.b_stride == 1) {
-    if constexpr (std::is_same_v<T, C>) array_row<kKind>(a, b, y, count);
-    return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (row.a_stride == 1 || row.b_stride == 1) return float_row<kKind>(a, b, y, count, row);
+  } else if constexpr (std::is_same_v<T, C>) {
+    if (row.a_stride == 1 && row.b_stride == 1) return array_row<kKind>(a, b, y, count);
   }
   C a_buffer[kRowBlock], b_buffer[kRowBlock];
   for (std::int64_t begin = 0; begin < count; begin += kRowBlock) {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
-#include "backends/cpu/kernels/conv_arithmetic.h"
+#include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/window_plane.h"
@@ -91,15 +91,6 @@ class ConvDepthwise : public Kernel {
         layout.copy_outputs(sums, y);
       }
     }
-  }
-
-  static void finish_sums(const FloatFinish& finish, std::int64_t channel, float* sums,
-                          std::int64_t count) {
-    finish.with(channel, [=](const auto& finished) {
-      simd([=] {
-        for (std::int64_t i = 0; i < count; ++i) sums[i] = finished(sums[i]);
-      });
-    });
   }
 
   ConvGeometry g_;

@@ -79,6 +79,14 @@ std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
   return taps;
 }
 
+void finish_sums(const FloatFinish& finish, std::int64_t channel, float* sums, std::int64_t count) {
+  finish.with(channel, [=](const auto& finished) {
+    simd([=] {
+      for (std::int64_t i = 0; i < count; ++i) sums[i] = finished(sums[i]);
+    });
+  });
+}
+
 void store_positions(const FloatFinish& finish, const float* sums,
                      const std::array<std::int64_t, 2>& size, std::int64_t channel,
                      std::uint16_t* to, std::int64_t step, TileUnit::Kind kind) {

@@ -83,6 +83,9 @@ struct ChannelStore {
   void store_tiles(const std::int64_t (&taps)[2], std::int64_t columns, const Block& block) const;
 };
 
+/// `count` sums of one channel, finished where they are.
+void finish_sums(const FloatFinish& finish, std::int64_t channel, float* sums, std::int64_t count);
+
 /// Sums of positions [0, size[0]) and channels [channel, channel + size[1]), finished: element c of
 /// position i goes to to[i * step + c]. `sums`: rows of kTileBlock elements.
 void store_positions(const FloatFinish& finish, const float* sums,

@@ -22,7 +22,7 @@ struct Step {
 
 Step prepared(const ChainStep& step) {
   if (!step.unary) return {.binary = row_of(step.binary, DType::F32), .a = step.a, .b = step.b};
-  const Unary op(*step.unary);
+  const Unary& op = *step.unary;
   return {.unary = row_of(op, DType::F32), .parameters = {op.alpha, op.min, op.max}, .a = step.a};
 }
 

@@ -349,13 +349,44 @@ std::vector<float> divisors(const Window& window, bool count_include_pad) {
   return result;
 }
 
+/// Outputs of a plane up to which its sums are chains side by side, without prepared planes.
+constexpr std::int64_t kFewOutputs = 8;
+
+/// Few windows, each wholly inside.
+bool has_few_windows(const Window& w) {
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto reach = (w.out[axis] - 1) * w.stride[axis] + w.extent(axis);
+    if (w.pad_begin[axis] != 0 || reach > w.in[axis]) return false;
+  }
+  return w.out[0] * w.out[1] <= kFewOutputs;
+}
+
+/// y = the sums of few windows. Their chains stay in registers.
+void add_few_windows(const Window& w, const float* x, float* y) {
+  const auto count = w.out[0] * w.out[1];
+  std::int64_t first[kFewOutputs] = {};  // element of each window
+  for (std::int64_t p = 0; p < count; ++p) {
+    first[p] = p / w.out[1] * w.stride[0] * w.in[1] + p % w.out[1] * w.stride[1];
+  }
+  float sums[kFewOutputs] = {};
+  for (std::int64_t row = 0; row < w.kernel[0]; ++row) {
+    const float* from = x + row * w.dilation[0] * w.in[1];
+    for (std::int64_t column = 0; column < w.kernel[1]; ++column, from += w.dilation[1]) {
+      for (std::int64_t p = 0; p < kFewOutputs; ++p) sums[p] += from[first[p]];
+    }
+  }
+  std::copy_n(sums, count, y);
+}
+
 class AveragePoolKernel : public Kernel {
  public:
   AveragePoolKernel(const KernelQuery& query, Device& device)
       : planes_(query.as<AveragePool>().window(query.inputs[0].spec.shape), query.inputs[0],
                 query.outputs[0]),
         divisors_(divisors(planes_.window, query.as<AveragePool>().count_include_pad)),
-        scratch_(plane_scratch<float>(planes_.window, device)) {}
+        few_(has_few_windows(planes_.window)) {
+    if (!few_) scratch_ = plane_scratch<float>(planes_.window, device);
+  }
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   std::size_t scratch_bytes() const override { return scratch_ ? scratch_->bytes() : 0; }
@@ -378,6 +409,7 @@ class AveragePoolKernel : public Kernel {
  private:
   /// y = the sums of its windows.
   void add(const float* x, std::byte* scratch, float* y) const {
+    if (few_) return add_few_windows(planes_.window, x, y);
     if (!scratch_) {
       std::fill_n(y, planes_.out_size(), 0.0F);
       return for_each_tap(planes_.window, [=](auto p, auto q, auto) { y[p] += x[q]; });
@@ -391,6 +423,7 @@ class AveragePoolKernel : public Kernel {
 
   Planes planes_;
   std::vector<float> divisors_;
+  bool few_;
   std::optional<PlaneScratch<float>> scratch_;
 };
 

@@ -96,6 +96,51 @@ struct Requantizer {
           _mm512_set1_epi64(low)};
 }
 
+/// The same for sixteen sums where no shift is below 32: it then needs the upper halves of the
+/// products alone, and the conversion to bytes cuts off what is too large.
+struct UpperRequantizer {
+  __m512i multiplier, odd_multiplier, half, odd_half, shift, low;
+
+  [[gnu::target("avx512f"), gnu::always_inline]] __m128i operator()(__m512i sums) const {
+    const auto even = _mm512_add_epi64(_mm512_mul_epi32(sums, multiplier), half);
+    const auto odd =
+        _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sums, 32), odd_multiplier), odd_half);
+    const auto upper = _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+    const auto values = _mm512_max_epi32(_mm512_srav_epi32(upper, shift), low);
+    return _mm512_cvtsepi32_epi8(values);
+  }
+};
+
+/// Both halves of the lanes, for every shift.
+struct WideRequantizer {
+  Requantizer even, odd;
+
+  [[gnu::target("avx512f"), gnu::always_inline]] __m128i operator()(__m512i sums) const {
+    const auto values = _mm512_mask_mov_epi32(
+        even(sums), 0xAAAA, _mm512_slli_epi64(odd(_mm512_srli_epi64(sums, 32)), 32));
+    return _mm512_cvtepi32_epi8(values);
+  }
+};
+
+/// Channels [c, c + 16) of all rows. Whole vectors are stored without a mask, which is slow.
+template <class Requantize>
+[[gnu::target("avx512f,avx512bw,avx512vl"), gnu::always_inline]] inline void store_channels(
+    const IntegerRows& rows, std::int64_t c, __m512i bias, const Requantize& requantize,
+    std::int8_t* to, std::int64_t step) {
+  const auto lanes = lanes_of(rows.channels - c);
+  const auto* from = rows.sums + c;
+  to += c;
+  for (std::int64_t i = 0; i < rows.positions; ++i, from += rows.sums_stride, to += step) {
+    if (lanes == lanes_of(kLanes)) {
+      const auto bytes = requantize(_mm512_add_epi32(_mm512_loadu_si512(from), bias));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    } else {
+      const auto sums = _mm512_add_epi32(_mm512_maskz_loadu_epi32(lanes, from), bias);
+      _mm_mask_storeu_epi8(to, lanes, requantize(sums));
+    }
+  }
+}
+
 [[gnu::target("avx512f,avx512bw,avx512vl")]] void store_by_hardware(const IntegerRows& rows,
                                                                     std::int8_t* to,
                                                                     std::int64_t step) {
@@ -106,16 +151,17 @@ struct Requantizer {
     auto shift = _mm512_maskz_loadu_epi32(lanes, rows.shift + c);
     shift = _mm512_max_epi32(shift, _mm512_set1_epi32(kMinRequantizeShift));
     shift = _mm512_min_epi32(shift, _mm512_set1_epi32(kMaxRequantizeShift));
-    const std::int64_t low = rows.relu ? 0 : -128;
+    const std::int32_t low = rows.relu ? 0 : -128;
     const auto even = requantizer(multiplier, shift, low);
     const auto odd =
         requantizer(_mm512_srli_epi64(multiplier, 32), _mm512_srli_epi64(shift, 32), low);
-    for (std::int64_t i = 0; i < rows.positions; ++i) {
-      const auto sums = _mm512_add_epi32(
-          _mm512_maskz_loadu_epi32(lanes, rows.sums + i * rows.sums_stride + c), bias);
-      const auto values = _mm512_mask_mov_epi32(
-          even(sums), 0xAAAA, _mm512_slli_epi64(odd(_mm512_srli_epi64(sums, 32)), 32));
-      _mm_mask_storeu_epi8(to + i * step + c, lanes, _mm512_cvtepi32_epi8(values));
+    const auto upper_shift = _mm512_sub_epi32(shift, _mm512_set1_epi32(32));
+    if (_mm512_mask_cmplt_epi32_mask(lanes, upper_shift, _mm512_setzero_si512()) != 0) {
+      store_channels(rows, c, bias, WideRequantizer{even, odd}, to, step);
+    } else {
+      const UpperRequantizer upper = {multiplier, odd.multiplier, even.half,
+                                      odd.half,   upper_shift,    _mm512_set1_epi32(low)};
+      store_channels(rows, c, bias, upper, to, step);
     }
   }
 }

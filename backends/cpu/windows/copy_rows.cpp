@@ -18,32 +18,42 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-/// Elements 0, kStep, 2 kStep, ... of the data that `load` reads from element 0 on and from its end
-/// on.
-template <std::int64_t kStep, class Load>
+/// Elements 0, kStep, 2 kStep, ... of kStep vectors: `load` reads the one with this number.
+template <std::size_t kStep, class Load>
 HWY_INLINE hn::Vec<Floats> every(const Load& load) {
-  const auto low = load(0);
 #if HWY_TARGET != HWY_SCALAR
   const Floats d;
-  if constexpr (kStep == 2) return hn::ConcatEven(d, load(hn::Lanes(d)), low);
+  if constexpr (kStep == 2) return hn::ConcatEven(d, load(1), load(0));
+  if constexpr (kStep == 4) {
+    return hn::ConcatEven(d, hn::ConcatEven(d, load(3), load(2)),
+                          hn::ConcatEven(d, load(1), load(0)));
+  }
 #endif
-  return low;
+  return load(0);
 }
 
-template <std::int64_t kStep>
+template <std::size_t kStep>
 void copy(const float* from, const RowCopy& rows, float* to) {
   const Floats d;
+  constexpr auto step = static_cast<std::int64_t>(kStep);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto whole = (rows.columns - 1) / lanes * lanes, rest = rows.columns - whole;
-  const auto reach = (rest - 1) * kStep + 1;  // of the last elements, from the first of them
-  const LaneRange<Floats> last(d, rest), low(d, reach), high(d, std::max(lanes, reach) - lanes);
+  const auto reach = (rest - 1) * step + 1;  // of the last elements, from the first of them
+  const auto part_of = [=](std::size_t number) {
+    const auto first = static_cast<std::int64_t>(number) * lanes;
+    return LaneRange<Floats>(d, std::clamp<std::int64_t>(reach - first, 0, lanes));
+  };
+  const LaneRange<Floats> last(d, rest);
+  const LaneRange<Floats> parts[] = {part_of(0), part_of(1), part_of(2), part_of(3)};
   for (std::int64_t r = 0; r < rows.rows; ++r, from += rows.from_stride, to += rows.to_stride) {
-    for (std::int64_t c = 0; c < whole; c += lanes) {
-      const float* at = from + c * kStep;
-      hn::StoreU(every<kStep>([=](auto first) { return hn::LoadU(d, at + first); }), d, to + c);
+    const float* at = from;
+    const auto vector = [&](std::size_t number) {
+      return at + static_cast<std::int64_t>(number) * lanes;
+    };
+    for (std::int64_t c = 0; c < whole; c += lanes, at += lanes * step) {
+      hn::StoreU(every<kStep>([&](std::size_t v) { return hn::LoadU(d, vector(v)); }), d, to + c);
     }
-    const float* at = from + whole * kStep;
-    const auto part = [=](auto first) { return (first == 0 ? low : high).load(d, at + first); };
+    const auto part = [&](std::size_t v) { return parts[v].load(d, vector(v)); };
     last.store(every<kStep>(part), d, to + whole);
   }
 }
@@ -52,7 +62,8 @@ void copy(const float* from, const RowCopy& rows, float* to) {
 
 void copy_rows(const float* from, const RowCopy& rows, float* to) {
   if (rows.columns <= 0) return;
-  rows.step == 1 ? copy<1>(from, rows, to) : copy<2>(from, rows, to);
+  if (rows.step == 1) return copy<1>(from, rows, to);
+  rows.step == 2 ? copy<2>(from, rows, to) : copy<4>(from, rows, to);
 }
 
 }  // namespace triptych::cpu::HWY_NAMESPACE

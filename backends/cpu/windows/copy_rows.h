@@ -15,7 +15,7 @@ struct RowCopy {
   std::int64_t columns = 0;
   std::int64_t from_stride = 0;
   std::int64_t to_stride = 0;
-  std::int64_t step = 1;  ///< 1 or 2
+  std::int64_t step = 1;  ///< 1, 2 or 4
 };
 
 void copy_rows(const float* from, const RowCopy& copy, float* to);

@@ -2,6 +2,7 @@
 #include "backends/cpu/windows/tap_chains.h"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -133,6 +134,64 @@ void multiply_shared(const float* plane, const RowWindow& w, const float* weight
   multiply_lanes(hn::CappedTag<float, 8>(), plane, w, weights, sums);
 }
 
+/// A vector of channels at kOutputs outputs.
+struct ChannelChains {
+  const float* x;
+  Taps taps;
+  const float* weights;
+  std::int64_t step;
+  float* sums;
+};
+
+constexpr std::size_t kMostOutputs = 8;
+
+template <std::size_t... kOutput>
+HWY_INLINE void multiply_outputs(const ChannelChains& chains, std::index_sequence<kOutput...>) {
+  const hn::CappedTag<float, kSideBySide> d;
+  hn::Vec<decltype(d)> sums[] = {((void)kOutput, hn::Zero(d))...};
+  const float* weight = chains.weights;
+  for (const auto tap : chains.taps) {
+    const float* x = chains.x + tap;
+    const auto factor = hn::LoadU(d, weight);
+    ((sums[kOutput] =
+          hn::MulAdd(factor, hn::LoadU(d, x + static_cast<std::int64_t>(kOutput) * chains.step),
+                     sums[kOutput])),
+     ...);
+    weight += kSideBySide;
+  }
+  (hn::StoreU(sums[kOutput], d, chains.sums + static_cast<std::int64_t>(kOutput) * kSideBySide),
+   ...);
+}
+
+template <std::size_t kOutputs>
+void multiply_some(const ChannelChains& chains) {
+  multiply_outputs(chains, std::make_index_sequence<kOutputs>());
+}
+
+using SomeOutputs = void (*)(const ChannelChains&);
+
+template <std::size_t... kOutputsMinusOne>
+constexpr std::array<SomeOutputs, kMostOutputs + 1> some_outputs(
+    std::index_sequence<kOutputsMinusOne...>) {
+  return {nullptr, &multiply_some<kOutputsMinusOne + 1>...};
+}
+
+/// Blocks of equal size, the last of which overlaps the one before it.
+void multiply_side_by_side(const float* x, Taps taps, const float* weights, std::int64_t outputs,
+                           std::int64_t step, float* sums) {
+  static constexpr auto by_outputs = some_outputs(std::make_index_sequence<kMostOutputs>());
+  constexpr auto most = static_cast<std::int64_t>(kMostOutputs);
+  const auto blocks = (outputs + most - 1) / most, block = (outputs + blocks - 1) / blocks;
+  const auto multiply = by_outputs[static_cast<std::size_t>(block)];
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::CappedTag<float, kSideBySide>()));
+  for (std::int64_t p = 0; p < outputs; p += block) {
+    const auto first = std::min(p, outputs - block);
+    for (std::int64_t c = 0; c < kSideBySide; c += lanes) {
+      multiply({x + first * step + c, taps, weights + c, step, sums + first * kSideBySide + c});
+    }
+  }
+}
+
 void add(const float* plane, Taps taps, std::int64_t outputs, float* sums) {
   const hn::CappedTag<float, kChainBlock / kVectors> d;
   chains(
@@ -175,6 +234,7 @@ namespace triptych::cpu {
 
 HWY_EXPORT(multiply);
 HWY_EXPORT(multiply_shared);
+HWY_EXPORT(multiply_side_by_side);
 HWY_EXPORT(add);
 HWY_EXPORT(largest_float);
 HWY_EXPORT(largest_int8);
@@ -191,6 +251,11 @@ bool shares_rows(const RowWindow& w) {
 
 void multiply_rows(const float* plane, const RowWindow& window, const float* weights, float* sums) {
   HWY_DYNAMIC_DISPATCH(multiply_shared)(plane, window, weights, sums);
+}
+
+void multiply_channels(const float* x, std::span<const std::int64_t> taps, const float* weights,
+                       std::int64_t outputs, std::int64_t step, float* sums) {
+  HWY_DYNAMIC_DISPATCH(multiply_side_by_side)(x, taps, weights, outputs, step, sums);
 }
 
 void add_taps(const float* plane, std::span<const std::int64_t> taps, std::int64_t outputs,

@@ -29,6 +29,15 @@ bool shares_rows(const RowWindow& window);
 /// The chains of multiply_taps(): sums[r * out_columns + c], taps row-major.
 void multiply_rows(const float* plane, const RowWindow& window, const float* weights, float* sums);
 
+/// Channels that stand side by side at each position, for multiply_channels().
+inline constexpr std::int64_t kSideBySide = 16;
+
+/// The chains of multiply_taps() for kSideBySide channels: channel c of output p is at
+/// sums[p * kSideBySide + c], its operands at x[taps[t] + p * step + c] and
+/// weights[t * kSideBySide + c].
+void multiply_channels(const float* x, std::span<const std::int64_t> taps, const float* weights,
+                       std::int64_t outputs, std::int64_t step, float* sums);
+
 /// sums[p] = 0 + plane[taps[0] + p] + plane[taps[1] + p] + ...
 void add_taps(const float* plane, std::span<const std::int64_t> taps, std::int64_t outputs,
               float* sums);

@@ -60,7 +60,7 @@ class WindowPlane {
   template <class T, class Element>
   void lay_out(const T* x, const Element& element, T* to) const {
     if constexpr (std::is_same_v<Element, std::identity>) {
-      if (w_.stride[1] <= 2) return lay_out_rows(x, to);
+      if (w_.stride[1] <= 2 || w_.stride[1] == 4) return lay_out_rows(x, to);
     }
     simd([&] {
       for (const auto& phase : phases_) {

@@ -18,12 +18,12 @@ struct Step {
   UnaryKind unary = UnaryKind::Relu;
   BinaryKind binary = BinaryKind::Add;
   int a = ChainStep::kPrevious, b = ChainStep::kPrevious;
+  scalar::UnaryParameters parameters;
 };
 
 struct ChainProblem {
   int count = 0;  ///< steps
   Step steps[kMostSteps];
-  scalar::UnaryParameters parameters;  ///< the defaults
   Global<const float> x[kMostInputs];
   Global<float> y;
   bool single[kMostInputs] = {};  ///< one element of x for all of y
@@ -82,6 +82,8 @@ __device__ Held<kEach> apply(UnaryKind kind, const scalar::UnaryParameters& para
       return each<Erf>(parameters, x);
     case Clip:
       return each<Clip>(parameters, x);
+    case Elu:
+      return each<Elu>(parameters, x);
     case Softplus:
       return each<Softplus>(parameters, x);
     case Softsign:
@@ -127,7 +129,7 @@ __device__ Held<kEach> run_chain(const ChainProblem& problem, const Fetch& fetch
   for (int s = 0; s < problem.count; ++s) {
     const Step& step = problem.steps[s];
     if (step.is_unary) {
-      y = apply(step.unary, problem.parameters, y);
+      y = apply(step.unary, step.parameters, y);
     } else {
       const Held<kEach> a = step.a == ChainStep::kPrevious ? y : fetch(step.a);
       const Held<kEach> b = step.b == ChainStep::kPrevious ? y : fetch(step.b);
@@ -201,11 +203,14 @@ class FusedKernel : public Kernel {
       : inputs_(query.inputs.size()), offsets_(chain_offsets(query)) {
     for (const auto& step : query.as<FusedElementwise>().chain(inputs_)) {
       auto& next = problem_.steps[problem_.count++];
-      next = {step.unary.has_value(), step.unary.value_or(UnaryKind::Relu), step.binary, step.a,
-              step.b};
+      const Unary unary = step.unary.value_or(Unary());
+      next = {step.unary.has_value(),
+              unary.kind,
+              step.binary,
+              step.a,
+              step.b,
+              {unary.alpha, unary.min, unary.max}};
     }
-    const Unary defaults;
-    problem_.parameters = {defaults.alpha, defaults.min, defaults.max};
     in_fours_ = offsets_.in_fours();
     for (std::size_t k = 0; k < inputs_; ++k) {
       problem_.single[k] = offsets_.single(1 + static_cast<int>(k));

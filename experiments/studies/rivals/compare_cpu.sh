@@ -5,7 +5,7 @@
 # as Markdown, and writes it with the raw samples (JSON) into a folder. A rival that is missing is
 # told, with what installs it; its bars stay open.
 #
-#   experiments/studies/rivals/compare_cpu.sh [--parts gemm,infer,train,bf16,memory,threads,neighbour,first]
+#   experiments/studies/rivals/compare_cpu.sh [--parts gemm,infer,train,bf16,int8,memory,threads,neighbour,first]
 #     [--only TEXT] [--rounds N] [--samples N] [--threads N] [--out FOLDER] [--build FOLDER]
 #     [--program FILE] [--ours] [--dry-run]
 #
@@ -20,7 +20,7 @@ root=$(cd "$(dirname "$0")/../../.." && pwd)
 here=$root/experiments/studies/rivals
 program=$root/build/release/experiments/triptych
 build=$root/build/rivals
-parts=gemm,infer,train,bf16,memory,threads,neighbour,first
+parts=gemm,infer,train,bf16,int8,memory,threads,neighbour,first
 passed=()
 rivals=yes
 

@@ -68,6 +68,18 @@ def half(programs, threads):
                    [programs.our_model(*case), *programs.half_models(*case)], [bar])
 
 
+def integers(programs, threads):
+    """Under int8, next to the same network quantised by OpenVINO's NNCF, and in its default precision."""
+    for count in sorted({1, threads}):
+        for batch in (1, 8):
+            case = ("unet-m", batch, count, programs.repeats_for(gflop("unet-m", "infer", batch)))
+            model, *sizes = case
+            yield Case(f"int8 of unet-m infer, batch {batch}, {count} threads",
+                       [programs.our_model(model, "infer", *sizes, "ours int8", "int8"),
+                        programs.openvino(*case, "int8"), programs.openvino(*case, "bf16")],
+                       [Bar("ours int8", ("OpenVINO int8",), 1.0)])
+
+
 def memory(programs, threads):
     """The whole process at its peak, which a few runs reach."""
     for mode, rival, most in (("infer", "ONNX Runtime", 0.5), ("train", "PyTorch", 0.7)):
@@ -114,7 +126,7 @@ def first(programs, threads, folder):
     yield Case("first mask of unet-s", [entry], [Bar("ours", (), 0.060, smaller=True)])
 
 
-PARTS = {"gemm": products, "infer": inference, "train": training, "bf16": half, "memory": memory,
+PARTS = {"gemm": products, "infer": inference, "train": training, "bf16": half, "int8": integers, "memory": memory,
          "threads": scaling, "neighbour": neighbour, "first": first}
 
 

@@ -20,7 +20,7 @@ INSTALL = {
     "ONNX Runtime": "apt-get install nodejs npm python3-torch; npm install --ignore-scripts "
                     "--prefix {build} onnxruntime-node@1.30.0 (or set NODE_PATH)",
     "PyTorch": "apt-get install python3-torch libopenblas0-openmp",
-    "OpenVINO": "pip install openvino, beside PyTorch, in an environment whose python PYTHON names",
+    "OpenVINO": "pip install openvino nncf, beside PyTorch, in an environment whose python PYTHON names",
 }
 
 
@@ -89,14 +89,16 @@ class Programs:
         return self.ours(threads, "--model", model, "--mode", mode, *optimizer, "--batch", batch,
                          "--contract", contract, "--repeats", repeats, name=name)
 
+    def openvino(self, model, batch, threads, repeats, precision):
+        return Entry(f"OpenVINO {precision}", "OpenVINO",
+                     [sys.executable, "-B", HERE / "programs/unet_openvino.py", self.build / f"{model}.onnx",
+                      SIZES[model], batch, threads, repeats, precision], threads)
+
     def half_models(self, model, mode, batch, threads, repeats):
         """Ours and the baselines in bfloat16, and OpenVINO in float32."""
         ours = self.our_model(model, mode, batch, threads, repeats, "ours bf16", "bf16")
         if mode == "infer":
-            return [ours] + [Entry(f"OpenVINO {precision}", "OpenVINO",
-                                   [sys.executable, "-B", HERE / "programs/unet_openvino.py",
-                                    self.build / f"{model}.onnx", SIZES[model], batch, threads, repeats, precision],
-                                   threads) for precision in ("bf16", "f32")]
+            return [ours] + [self.openvino(model, batch, threads, repeats, precision) for precision in ("bf16", "f32")]
         return [ours, Entry("PyTorch bf16", "PyTorch",
                             [sys.executable, "-B", HERE / "programs/unet_torch.py", mode, model, batch, threads,
                              repeats, "channels-last", "bf16"], threads)]

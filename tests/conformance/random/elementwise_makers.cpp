@@ -117,7 +117,7 @@ void add_chain(Grower& g) {
   std::vector<ChainStep> steps;
   for (auto count = g.between(1, 4); count > 0; --count) {
     if (g.chance(0.4)) {
-      steps.push_back({.unary = g.smooth() ? UnaryKind::Neg : UnaryKind::Relu});
+      steps.push_back({.unary = Unary(g.smooth() ? UnaryKind::Neg : UnaryKind::Relu)});
       continue;
     }
     inputs.push_back(g.operand_of(g.shape_of(x), 4));

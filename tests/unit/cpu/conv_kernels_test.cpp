@@ -9,6 +9,7 @@
 
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/gemm/microkernel.h"
+#include "backends/cpu/windows/window_plane.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "tests/unit/cpu/run_kernel.h"
@@ -234,9 +235,23 @@ TEST_F(ConvKernels, convolution_is_one_chain_over_row_column_channel) {
     const auto op = with_window<Conv>(problem);
     const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
     const auto chains = conv_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
-    for (const auto kernel : {"", "gemm", "gemm-channels"}) {
+    for (const auto kernel : {"", "gemm", "gemm-channels", "gemm-in-place"}) {
+      const bool lays_out = std::string_view(kernel) == "gemm-in-place";
+      if (lays_out && !WindowPlane::pays(op.geometry(x.shape(), w.shape()).window)) continue;
       expect_everywhere(op, x, w, chains, problem.name(), kernel);
     }
+  }
+}
+
+TEST_F(ConvKernels, channels_side_by_side_are_chains_over_row_and_column) {
+  for (auto problem : problems()) {
+    problem.groups = 1 + problem.out_channels;
+    problem.in_channels = problem.out_channels = 1;
+    if (Shape(problem.image).elements() > 4096) continue;  // the kernel refuses large planes
+    const auto op = with_window<Conv>(problem);
+    const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
+    const auto chains = conv_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
+    expect_everywhere(op, x, w, chains, problem.name(), "depthwise-channels");
   }
 }
 

@@ -47,7 +47,7 @@ TEST(NarrowVectors, convolve) {
   conv.pads = {1, 1, 1, 1};
   for (const auto& [height, width] : kImages) {
     expect_right(conv, operands({2, 3, height, width}, {5, 3, 3, 3}),
-                 {"gemm", "gemm-channels", "winograd-4x4", "winograd-2x2"});
+                 {"gemm", "gemm-channels", "gemm-in-place", "winograd-4x4", "winograd-2x2"});
   }
 }
 
@@ -57,6 +57,7 @@ TEST(NarrowVectors, convolve_each_channel_by_itself) {
   conv.group = 3;
   for (const auto& [height, width] : kImages) {
     expect_right(conv, operands({2, 3, height, width}, {6, 1, 3, 3}), {"gemm", "depthwise"});
+    expect_right(conv, operands({2, 3, height, width}, {3, 1, 3, 3}), {"depthwise-channels"});
   }
 }
 

@@ -69,16 +69,34 @@ TEST(FuseElementwise, keeps_what_others_read) {
   EXPECT_THAT(chains(fused_elementwise(graph)), ElementsAre());
 }
 
-TEST(FuseElementwise, keeps_other_types_shapes_and_attributes) {
+TEST(FuseElementwise, keeps_attributes) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {3, 5}});
+  Unary clip(UnaryKind::Clip), steep(UnaryKind::LeakyRelu), elu(UnaryKind::Elu);
+  clip.min = -1.0F / 3;
+  steep.alpha = 0.5F;
+  elu.alpha = 2;
+  auto y = emit(graph, make_op(clip), {x}, "clip");
+  y = emit(graph, make_op(steep), {y}, "steep");
+  y = emit(graph, make_op(elu), {y}, "elu");
+  y = emit(graph, unary(UnaryKind::Elu), {y}, "plain_elu");
+  graph.mark_output("y", emit(graph, binary(BinaryKind::Mul), {y, x}, "mul"));
+  const auto fused = fused_elementwise(graph);
+  EXPECT_THAT(chains(fused), ElementsAre("Clip(., min=-0.33333334); LeakyRelu(., alpha=0.5); "
+                                         "Elu(., alpha=2); Elu(.); Mul(., 1)"));
+  expect_same_outputs(graph, fused, 0);
+}
+
+TEST(FuseElementwise, keeps_other_types_shapes_and_approximations) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {3}});
   const auto wide = graph.add_input("wide", {DType::F32, {2, 3}});
   const auto half = graph.add_input("half", {DType::BF16, {3}});
-  Unary steep(UnaryKind::LeakyRelu);
-  steep.alpha = 0.5F;
+  Unary gelu(UnaryKind::Gelu);
+  gelu.approximate = "tanh";
   auto y = emit(graph, unary(UnaryKind::Exp), {x}, "exp");
   y = emit(graph, binary(BinaryKind::Add), {y, wide}, "grows");
-  graph.mark_output("y", emit(graph, make_op(steep), {y}, "steep"));
+  graph.mark_output("y", emit(graph, make_op(gelu), {y}, "gelu"));
   const auto h = emit(graph, unary(UnaryKind::Exp), {half}, "half_exp");
   graph.mark_output("h", emit(graph, unary(UnaryKind::Neg), {h}, "half_neg"));
   EXPECT_THAT(chains(fused_elementwise(graph)), ElementsAre());
@@ -137,6 +155,10 @@ TEST(FusedElementwise, refuses_what_is_no_chain) {
   EXPECT_THAT(infer("Add(.)", 2), says("takes two operands"));
   EXPECT_THAT(infer("Relu(.", 1), says("is no NAME(operands)"));
   EXPECT_THAT(infer("Relu(1)", 2), says("takes what came before it"));
+  EXPECT_THAT(infer("Relu(.1)", 2), says("takes what came before it"));
+  EXPECT_THAT(infer("Clip(., min)", 1), says("\"min\" is no NAME=NUMBER"));
+  EXPECT_THAT(infer("Clip(., min=1x)", 1), says("\"min=1x\" is no NAME=NUMBER"));
+  EXPECT_THAT(infer("Clip(., least=1)", 1), says("least"));
   EXPECT_THAT(
       infer("Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.); Relu(.)", 1),
       says("takes 1 to 8 steps, got 9"));
