@@ -46,6 +46,7 @@ void for_each_tile(VectorProgram& program, std::int64_t values,
 VectorKernel::VectorKernel(Plan plan, const KernelQuery& query, Device& device)
     : device_(dynamic_cast<SystolicDevice&>(device)), task_(plan(query, device_.machine())) {
   block_rows_ = rows_of_block(task_, device_.machine());
+  parameters_.resize(static_cast<std::size_t>(task_.parameters));
   place(query.inputs, inputs_, at_.inputs);
   place(query.outputs, outputs_, at_.outputs);
   at_.parameters = reserve(static_cast<std::uint64_t>(task_.parameters) * sizeof(float));
@@ -94,9 +95,8 @@ void VectorKernel::run(const KernelArgs& args) {
     work.bytes_in += static_cast<std::int64_t>(bytes);
   }
   if (task_.begin) {
-    std::vector<float> parameters(static_cast<std::size_t>(task_.parameters));
-    task_.begin(args, parameters.data());
-    std::memcpy(dram + at_.parameters, parameters.data(), parameters.size() * sizeof(float));
+    task_.begin(args, parameters_.data());
+    std::memcpy(dram + at_.parameters, parameters_.data(), parameters_.size() * sizeof(float));
   }
   for (const auto& span : outputs_) work.bytes_out += static_cast<std::int64_t>(span.bytes);
   const RunTotals run = device_.run(work, kept_.empty() ? program() : kept_, counted_);

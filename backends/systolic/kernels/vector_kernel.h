@@ -67,6 +67,7 @@ class VectorKernel : public Kernel, public mmu::ProgramOwner {
   SystolicDevice& device_;
   VectorTask task_;
   std::uint32_t block_rows_ = 1;
+  std::vector<float> parameters_;
   std::vector<Span> inputs_, outputs_;
   VectorAddresses at_;
   std::uint64_t dram_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include "backends/systolic/kernels/vector_kernel.h"
 #include "backends/systolic/lowering/vector_copy.h"
 #include "core/ops/concat.h"
+#include "core/ops/expand.h"
 #include "core/ops/slice.h"
 #include "core/ops/transpose.h"
 
@@ -51,6 +52,7 @@ void add_views_kernels(KernelLists& lists) {
   lists.vector.push_back(vector_entry<ConcatPlanner>(Concat::kName));
   lists.vector.push_back(vector_entry<ViewPlanner<triptych::Slice>>(triptych::Slice::kName));
   lists.vector.push_back(vector_entry<ViewPlanner<Transpose>>(Transpose::kName));
+  lists.vector.push_back(vector_entry<ViewPlanner<Expand>>(Expand::kName));
 }
 
 }  // namespace triptych::systolic
