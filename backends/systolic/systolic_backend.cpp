@@ -55,10 +55,17 @@ std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,
 
 }  // namespace
 
-KernelTable kernel_table(mmu::PeKind pe) {
+KernelTable kernel_table(const mmu::MachineConfig& machine) {
   static const auto bf16 = with_refusals(all_kernels().bf16, all_kernels().int8, &needs_int8);
   static const auto int8 = with_refusals(all_kernels().int8, all_kernels().bf16, &needs_bf16);
-  return pe == mmu::PeKind::Bf16 ? bf16 : int8;
+  static const auto vector = [] {
+    auto kernels = bf16;
+    const auto added = all_kernels().vector;
+    kernels.insert(kernels.end(), added.begin(), added.end());
+    return kernels;
+  }();
+  if (machine.has_vector_unit()) return vector;
+  return machine.pe == mmu::PeKind::Bf16 ? bf16 : int8;
 }
 
 const Backend& backend() {

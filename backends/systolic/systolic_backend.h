@@ -1,5 +1,6 @@
 // The simulated systolic array as a backend: it lowers convolutions and matrix products to programs
-// of the MMU (docs/reference/mmu.md). Other operators are left to the machine's host, the CPU.
+// of the MMU (docs/reference/mmu.md), and other operators where it has a vector unit. The rest is
+// left to the machine's host, the CPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +12,8 @@ namespace triptych::systolic {
 /// The backend of the simulated arrays, always available.
 const Backend& backend();
 
-/// Every kernel of this backend on a machine of this kind. Those for the other kind are there to
-/// say which machine to ask for.
-KernelTable kernel_table(mmu::PeKind pe);
+/// Every kernel of this backend on a machine. Those for the other kind of PE are there to say which
+/// machine to ask for.
+KernelTable kernel_table(const mmu::MachineConfig& machine);
 
 }  // namespace triptych::systolic

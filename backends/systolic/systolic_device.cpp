@@ -89,7 +89,7 @@ void SystolicDevice::count_dram(std::int64_t bytes) {
   counted_dram_ = needed;
 }
 
-KernelTable SystolicDevice::own_kernels() const { return kernel_table(config_.pe); }
+KernelTable SystolicDevice::own_kernels() const { return kernel_table(config_); }
 
 std::unique_ptr<DeviceBuffer> SystolicDevice::allocate(std::size_t bytes) {
   try {
@@ -124,7 +124,7 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
   return *this;
 }
 
-RunTotals SystolicDevice::run(const StreamPlan& plan, const mmu::Program& program,
+RunTotals SystolicDevice::run(const RunTotals& work, const mmu::Program& program,
                               const std::optional<mmu::Counters>& counted) {
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
   if (counted) {
@@ -133,7 +133,7 @@ RunTotals SystolicDevice::run(const StreamPlan& plan, const mmu::Program& progra
   }
   const mmu::RunReport report = run_exactly(*machine_, program, options);
   if (watcher_) watcher_->ended(program, report);
-  const RunTotals totals = {report.counters, plan.bytes_in, plan.bytes_out, plan.macs(), 1};
+  const RunTotals totals = {report.counters, work.bytes_in, work.bytes_out, work.useful_macs, 1};
   totals_ += totals;
   return totals;
 }

@@ -24,6 +24,11 @@ struct RunTotals {
   RunTotals& operator+=(const RunTotals& other);
 };
 
+/// Instructions of the longest program that a kernel keeps: 2 MiB. Longer ones belong to arrays of
+/// few PEs, where a network has gigabytes of instructions, and making one again takes a small part
+/// of the time of simulating it.
+inline constexpr std::size_t kKeptInstructions = std::size_t{1} << 16;
+
 class SystolicDevice : public Device, public mmu::Watched {
  public:
   /// Options: "machine" (a shipped machine's name or the path of a JSON file, mmu16 when absent),
@@ -51,8 +56,9 @@ class SystolicDevice : public Device, public mmu::Watched {
   std::span<std::byte> dram() override { return machine_->dram(); }
   /// Counts the first `bytes` of the DRAM, which a kernel will use, against the memory budget.
   void count_dram(std::int64_t bytes);
-  /// Runs a program. `counted`: the counts of an earlier run, if there was one.
-  RunTotals run(const StreamPlan& plan, const mmu::Program& program,
+  /// Runs a program. `work`: its bytes and multiply-adds. `counted`: the counts of an earlier run,
+  /// if there was one.
+  RunTotals run(const RunTotals& work, const mmu::Program& program,
                 const std::optional<mmu::Counters>& counted);
 
  private:

@@ -172,6 +172,8 @@ struct KernelEntry {
   Accuracy accuracy = Accuracy::PlainSum;
   /// Accepted channels-last operands. The query has planes. nullptr: none.
   ChannelsLastOperands (*channels_last)(const KernelQuery& query) = nullptr;
+  /// The device's host (Backend::host) may run the nodes that this kernel refuses.
+  bool optional = false;
 };
 
 using KernelTable = std::span<const KernelEntry>;

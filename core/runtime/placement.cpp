@@ -77,7 +77,7 @@ class Placer {
     const Rule rule = rule_for(*node.op);
     NodePlacement placement;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      if (d > 0 && d == options_.host && has_kernels(*devices_[0], *node.op)) continue;
+      if (d > 0 && d == options_.host && !leaves_to_host(*devices_[0], *node.op)) continue;
       bool has_entry = false;
       std::vector<const KernelEntry*> accepting;
       for (const auto& entry : devices_[d]->kernels()) {
@@ -154,9 +154,11 @@ class Placer {
                                     : Rule{.no_transformed = no_transformed};
   }
 
-  static bool has_kernels(const Device& device, const Op& op) {
-    return std::ranges::any_of(device.kernels(),
-                               [&](const KernelEntry& entry) { return entry.op == op.name(); });
+  /// True when all kernels that the device has for the operator are optional.
+  static bool leaves_to_host(const Device& device, const Op& op) {
+    return std::ranges::all_of(device.kernels(), [&](const KernelEntry& entry) {
+      return entry.op != op.name() || entry.optional;
+    });
   }
 
   std::string missing(std::size_t device, const Node& node, const Rule& rule) const {

@@ -47,8 +47,8 @@ struct PlacementOptions {
   /// Called where several kernels of device 0 accept a node and none is forced by name. nullptr:
   /// the first is chosen. Must outlive the call.
   KernelChooser* chooser = nullptr;
-  /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
-  /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
+  /// The device that is device 0's host (Backend::host). It runs the operators for which device 0
+  /// has no kernel, and the nodes that optional kernels refuse. 0: none is.
   std::size_t host = 0;
   /// Runs the collective nodes. nullptr: a graph with such a node is refused.
   CollectiveRunner* collectives = nullptr;

@@ -113,6 +113,8 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
   add("weight FIFO", weights, weights, operand);
   add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"), kWord);
   add("unified buffer", counted("mmu_buffer_reads"), counted("mmu_buffer_writes"), operand);
+  if (reuse.array->has_vector_unit())
+    add("vector memory", counted("mmu_vector_reads"), counted("mmu_vector_writes"), kWord);
   const double loaded = counted("mmu_dram_load_bytes") + counted("mmu_dram_weights_bytes");
   reuse.levels.push_back({.level = "DRAM",
                           .reads = loaded / operand,
@@ -129,7 +131,7 @@ std::vector<EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& 
                            : sampled_parts(reuse, step_macs(anatomy) / images, table);
   double flops = 0, bytes = 0;
   for (const auto& layer : anatomy.layers) {
-    if (layer.macs > 0) continue;
+    if (layer.macs > 0 || (reuse.array && layer.device != "host")) continue;
     flops += layer.cost.flops;
     bytes += layer.cost.bytes;
   }

@@ -50,6 +50,17 @@ std::vector<EnergyPart> memory_parts(const mmu::Counters& counts, const mmu::Mac
            table.of(stacked ? EnergyAction::HbmBit : EnergyAction::DramBit)}};
 }
 
+std::vector<EnergyPart> vector_parts(const mmu::VectorCounts& counts,
+                                     const mmu::MachineConfig& machine, const EnergyTable& table) {
+  const double bytes = 4.0 * machine.vector_rows * machine.columns;
+  return {
+      {"vector multiply", real(counts.multiplies + counts.fmas),
+       table.of(EnergyAction::Float32Multiply)},
+      {"vector add", real(counts.adds + counts.fmas), table.of(EnergyAction::Float32Add)},
+      {"vector other", real(counts.others), table.of(EnergyAction::Int32Add)},
+      {"vector memory", kSumBits * real(counts.reads + counts.writes), table.memory_bit(bytes)}};
+}
+
 }  // namespace
 
 std::vector<EnergyPart> array_energy(const mmu::Counters& counts, const mmu::MachineConfig& machine,
@@ -61,6 +72,8 @@ std::vector<EnergyPart> array_energy(const mmu::Counters& counts, const mmu::Mac
       {"add", macs, table.of(bf16 ? EnergyAction::Float32Add : EnergyAction::Int32Add)}};
   for (auto& part : register_parts(counts, machine, table)) parts.push_back(std::move(part));
   for (auto& part : memory_parts(counts, machine, table)) parts.push_back(std::move(part));
+  if (machine.has_vector_unit())
+    for (auto& part : vector_parts(counts.vector, machine, table)) parts.push_back(std::move(part));
   const auto area = total_area(machine);
   const double cycles = real(counts.cycles);
   const double seconds = cycles / (machine.clock_mhz * 1e6);

@@ -111,8 +111,10 @@ std::vector<ArrayUse> array_use(const Plan& plan, const training::ExecutionConfi
     const auto cycles = counters.find("mmu_cycles");
     if (cycles == counters.end() || cycles->second == 0) continue;
     auto& use = uses.emplace_back(use_of(plan.graph.node(step.node).name, counters));
-    const auto counts = mmu::counters_from(
-        [&](const std::string& name) { return static_cast<std::uint64_t>(use.counters.at(name)); });
+    const auto counts = mmu::counters_from([&](const std::string& name) {
+      const auto found = use.counters.find(name);
+      return found == use.counters.end() ? 0 : static_cast<std::uint64_t>(found->second);
+    });
     use.energy = machines::array_energy(counts, machines::array_of(config), table);
   }
   return uses;

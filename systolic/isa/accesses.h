@@ -130,6 +130,12 @@ inline std::uint32_t cycles_of_row(const VectorOp& op) {
   return (vector_operation(op.operation).reads & kReadsC) != 0 ? 2 : 1;
 }
 
+/// From the start of a vector operation to its end. The last row is written three cycles after the
+/// read of its operands.
+inline std::uint64_t cycles_of(const VectorOp& op) {
+  return std::uint64_t{op.count} * cycles_of_row(op) + 4;
+}
+
 /// Rows in DRAM, `pitch` bytes apart.
 struct DramRows {
   std::uint32_t address, pitch, count, bytes;

@@ -308,11 +308,6 @@ class Reader {
                                  words[1].text, given ? "" : ", and no counter is called so"));
   }
 
-  static bool is_counter(std::string_view name) {
-    return std::ranges::any_of(named_counts({}),
-                               [&](const NamedCount& count) { return count.name == name; });
-  }
-
   void read_count(const std::vector<Word>& words) {
     const Word& word = words[2];
     ListedCount count = {std::string(words[1].text), 0, number_};

@@ -40,23 +40,56 @@ void visit_counts(auto& counters, const auto& visit) {
   visit_all("", Unit{}, "_instructions", counters.instructions);
 }
 
+void visit_counts_of_vectors(auto& counts, const auto& visit) {
+  visit("vector_cycles", counts.cycles);
+  visit("vector_reads", counts.reads);
+  visit("vector_writes", counts.writes);
+  visit("vector_adds", counts.adds);
+  visit("vector_multiplies", counts.multiplies);
+  visit("vector_fmas", counts.fmas);
+  visit("vector_others", counts.others);
+}
+
 }  // namespace
 
 std::string_view to_string(Stall stall) { return kStallNames[static_cast<std::size_t>(stall)]; }
 
 std::vector<NamedCount> named_counts(const Counters& counters) {
   std::vector<NamedCount> named;
-  visit_counts(counters, [&](std::string name, std::uint64_t value) {
+  const auto add = [&](std::string name, std::uint64_t value) {
     named.push_back({std::move(name), value});
-  });
+  };
+  visit_counts(counters, add);
+  if (counters.vector != VectorCounts{}) visit_counts_of_vectors(counters.vector, add);
   return named;
+}
+
+bool is_counter(std::string_view name) {
+  bool found = false;
+  const auto compare = [&](std::string_view other, std::uint64_t) { found |= other == name; };
+  const Counters counters;
+  visit_counts(counters, compare);
+  visit_counts_of_vectors(counters.vector, compare);
+  return found;
 }
 
 Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of) {
   Counters counters;
-  visit_counts(counters,
-               [&](const std::string& name, std::uint64_t& value) { value = value_of(name); });
+  const auto take = [&](const std::string& name, std::uint64_t& value) { value = value_of(name); };
+  visit_counts(counters, take);
+  visit_counts_of_vectors(counters.vector, take);
   return counters;
+}
+
+VectorCounts& VectorCounts::operator+=(const VectorCounts& other) {
+  cycles += other.cycles;
+  reads += other.reads;
+  writes += other.writes;
+  adds += other.adds;
+  multiplies += other.multiplies;
+  fmas += other.fmas;
+  others += other.others;
+  return *this;
 }
 
 Counters& Counters::operator+=(const Counters& other) {
@@ -74,6 +107,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dram_bursts += other.dram_bursts;
   dram_row_misses += other.dram_row_misses;
   add(instructions, other.instructions);
+  vector += other.vector;
   return *this;
 }
 

@@ -28,6 +28,17 @@ enum class Stall : std::uint8_t {
 inline constexpr int kStalls = 7;
 std::string_view to_string(Stall stall);
 
+/// Work of the vector unit. Values are lanes of a row: all of them, in use or not.
+struct VectorCounts {
+  std::uint64_t cycles = 0;             ///< in which one of its instructions runs
+  std::uint64_t reads = 0, writes = 0;  ///< of its memory
+  std::uint64_t adds = 0, multiplies = 0, fmas = 0;
+  std::uint64_t others = 0;  ///< comparisons, selections, operations on bits and integers
+
+  VectorCounts& operator+=(const VectorCounts& other);
+  bool operator==(const VectorCounts&) const = default;
+};
+
 struct Counters {
   std::uint64_t cycles = 0;
   std::uint64_t issue_cycles = 0;    ///< cycles that put a position into the array
@@ -40,6 +51,7 @@ struct Counters {
   std::array<std::uint64_t, kUnits> dram_bytes{};  ///< asked for, by unit
   std::uint64_t dram_bursts = 0, dram_row_misses = 0;
   std::array<std::uint64_t, kUnits> instructions{};
+  VectorCounts vector;
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;
@@ -49,9 +61,12 @@ struct NamedCount {
   std::string name;  ///< "stall_drain_cycles"
   std::uint64_t value = 0;
 };
-/// Every counter, in the order of the manual.
+/// Every counter, in the order of the manual. Those of the vector unit are there where it has run.
 std::vector<NamedCount> named_counts(const Counters& counters);
-/// The counters with these values, by the names of named_counts.
+/// True for a name of any counter.
+bool is_counter(std::string_view name);
+/// The counters with these values, by the names of named_counts. value_of gives 0 for those of a
+/// vector unit that has not run.
 Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of);
 
 /// Start: the cycle in which the unit removes it from its queue. End: the first cycle in which a

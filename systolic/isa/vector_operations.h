@@ -38,21 +38,27 @@ enum class VectorOperation : std::uint8_t {
 /// Operands that an operation reads, as bits.
 inline constexpr unsigned kReadsA = 1, kReadsB = 2, kReadsC = 4;
 
+/// The arithmetic of a lane, as far as it has a price.
+enum class VectorWork : std::uint8_t { None, Add, Multiply, Fma, Other };
+
 struct VectorOperationInfo {
   VectorOperation operation;
   std::string_view name;
   unsigned reads;
   std::string_view result;  ///< of a lane, as the manual writes it
+  VectorWork work = VectorWork::Other;
 };
 
 inline constexpr std::array kVectorOperations{
-    VectorOperationInfo{VectorOperation::Move, "move", kReadsA, "a"},
-    VectorOperationInfo{VectorOperation::Fill, "fill", kReadsB, "b"},
-    VectorOperationInfo{VectorOperation::Add, "add", kReadsA | kReadsB, "a + b"},
-    VectorOperationInfo{VectorOperation::Subtract, "subtract", kReadsA | kReadsB, "a − b"},
-    VectorOperationInfo{VectorOperation::Multiply, "multiply", kReadsA | kReadsB, "a × b"},
+    VectorOperationInfo{VectorOperation::Move, "move", kReadsA, "a", VectorWork::None},
+    VectorOperationInfo{VectorOperation::Fill, "fill", kReadsB, "b", VectorWork::None},
+    VectorOperationInfo{VectorOperation::Add, "add", kReadsA | kReadsB, "a + b", VectorWork::Add},
+    VectorOperationInfo{VectorOperation::Subtract, "subtract", kReadsA | kReadsB, "a − b",
+                        VectorWork::Add},
+    VectorOperationInfo{VectorOperation::Multiply, "multiply", kReadsA | kReadsB, "a × b",
+                        VectorWork::Multiply},
     VectorOperationInfo{VectorOperation::Fma, "fma", kReadsA | kReadsB | kReadsC,
-                        "a × b + c, rounded once"},
+                        "a × b + c, rounded once", VectorWork::Fma},
     VectorOperationInfo{VectorOperation::Larger, "larger", kReadsA | kReadsB, "a > b ? a : b"},
     VectorOperationInfo{VectorOperation::Smaller, "smaller", kReadsA | kReadsB, "a < b ? a : b"},
     VectorOperationInfo{VectorOperation::Greater, "greater", kReadsA | kReadsB,
@@ -76,9 +82,9 @@ inline constexpr std::array kVectorOperations{
     VectorOperationInfo{VectorOperation::ToFloat, "to_float", kReadsA,
                         "the signed integer a, rounded to binary32"},
     VectorOperationInfo{VectorOperation::Rotate, "rotate", kReadsA,
-                        "lane (l + `scalar`) mod C of a, in lane l"},
+                        "lane (l + `scalar`) mod C of a, in lane l", VectorWork::None},
     VectorOperationInfo{VectorOperation::Broadcast, "broadcast", kReadsA,
-                        "lane `scalar` of a, in every lane"}};
+                        "lane `scalar` of a, in every lane", VectorWork::None}};
 static_assert(std::ranges::all_of(kVectorOperations, [](const VectorOperationInfo& info) {
   return &info == &kVectorOperations[static_cast<std::size_t>(info.operation)];
 }));

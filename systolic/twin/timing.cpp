@@ -8,6 +8,7 @@
 
 #include "systolic/dram/dram.h"
 #include "systolic/isa/accesses.h"
+#include "systolic/isa/vector_counts.h"
 #include "systolic/twin/operand_pipe.h"
 #include "systolic/twin/requests.h"
 #include "systolic/twin/weight_tiles.h"
@@ -58,7 +59,6 @@ class Timing {
   std::uint64_t slots_of(const Matmul& matmul);
   void start_store(const Store& store, std::size_t index, Cycle cycle);
   void start_rows(std::size_t port, std::size_t index, Cycle first);
-  void run_vector_op(const VectorOp& op, std::size_t index, Cycle cycle);
   Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
   void pop(std::size_t unit, Cycle cycle);
   void end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers);
@@ -94,6 +94,7 @@ class Timing {
   Cycle last_grant_ = 0;
   std::optional<OutputWalk> output_walk_, operand_walk_;
   StoreGeometry geometry_;
+  Cycle store_begin_ = 0;                  ///< of the store unit's instruction that runs
   std::uint32_t cycles_per_position_ = 1;  ///< of the store that runs
   bool to_buffer_ = false;                 ///< that is where it writes
   bool whole_rows_ = false;  ///< it moves rows `pitch` bytes apart: no walk, no second operand
@@ -150,6 +151,8 @@ void Timing::end(std::size_t unit, std::size_t index, Cycle cycle, unsigned take
     if ((program_[index].signal() & takers) >> taker & 1)
       tokens_[unit][taker].given.push_back(cycle);
   if (record_times_) report_.times[index].end = cycle;
+  if (is_vector_instruction(program_[index]))
+    report_.counters.vector.cycles += cycle - store_begin_;
 }
 
 bool Timing::pop_load() {
@@ -306,6 +309,7 @@ bool Timing::pop_store() {
   if (tokens == kUnknown) return false;
   const Cycle cycle = std::max({queue.head_seen(), idle_[kStore], tokens});
   pop(kStore, cycle);
+  store_begin_ = cycle;
   const Opcode opcode = program_[index].opcode();
   if (opcode == Opcode::SetOutput || opcode == Opcode::SetOperand) {
     geometry_.set(program_[index]);
@@ -320,7 +324,7 @@ bool Timing::pop_store() {
   if (opcode == Opcode::Store)
     start_store(decode<Store>(program_[index]), index, cycle);
   else if (opcode == Opcode::VectorOp)
-    run_vector_op(decode<VectorOp>(program_[index]), index, cycle);
+    end(kStore, index, idle_[kStore] = cycle + cycles_of(decode<VectorOp>(program_[index])));
   else if (opcode == Opcode::VectorStore)
     start_rows(kStore, index, cycle + 2);
   else
@@ -332,14 +336,6 @@ void Timing::start_rows(std::size_t port, std::size_t index, Cycle first) {
   const DramRows rows = rows_of(program_[index]);
   requests_[port].start(index, rows.count, rows.bytes, rows.address, first);
   requests_[port].pitch = rows.pitch;
-}
-
-/// The last row is written three cycles after the read of its operands.
-void Timing::run_vector_op(const VectorOp& op, std::size_t index, Cycle cycle) {
-  idle_[kStore] = cycle + Cycle{op.count} * cycles_of_row(op) + 4;
-  end(kStore, index, idle_[kStore]);
-  if (op.accumulators)
-    report_.counters.accumulator_reads += std::uint64_t{op.count} * machine_.columns;
 }
 
 void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
@@ -486,6 +482,8 @@ void Timing::finish() {
   halt = std::max({halt, last_left_, tiles_.idle()});
   stall(Stall::Drain, halt, kUnknown);
   report_.counters.cycles = halt;
+  report_.counters.vector += vector_actions(program_, machine_);
+  report_.counters.accumulator_reads += vector_sums(program_, machine_);
   report_.counters.dram_bursts = dram_.bursts();
   report_.counters.dram_row_misses = dram_.row_misses();
   if (record_times_) report_.times.back() = {halt, halt};

@@ -52,7 +52,10 @@ std::vector<Subject> subjects() {
       for (const char* mode : {"plain", "checked"}) list.push_back({name, 2, mode});
     } else if (name == "systolic") {
       constexpr const char* kNoPowersOfTwo = R"({"name": "12x20", "rows": 12, "columns": 20})";
-      for (const char* machine : {"mmu4", "mmu16", kNoPowersOfTwo, "mmu16-int8"})
+      constexpr const char* kVectors =
+          R"({"name": "12x20-vector", "rows": 12, "columns": 20, "vector_rows": 2048})";
+      for (const char* machine :
+           {"mmu4", "mmu4-vector", "mmu16", kNoPowersOfTwo, kVectors, "mmu16-int8"})
         list.push_back({name, 0, machine});
     } else {
       list.push_back({name, 0, ""});

@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "backends/all_backends.h"
 #include "core/base/random.h"
 #include "core/graph/passes/passes.h"
@@ -27,11 +30,13 @@ ModelConfig small_unet() {
 
 /// A training session with its inputs set.
 struct Session {
-  Session(const std::string& backend, int threads, Contract contract, std::size_t memory_limit = 0)
-      : device(open_device(backend, {.threads = threads})), states(*device) {
+  Session(const std::string& backend, int threads, Contract contract, std::size_t memory_limit = 0,
+          const std::map<std::string, std::string>& extra = {},
+          const ModelConfig& model = small_unet())
+      : device(open_device(backend, {.threads = threads, .extra = extra})), states(*device) {
     const TrainingOptions training = {.batch = 3, .seed = 5};
-    auto graph = optimize(build_training_graph(small_unet(), training).graph,
-                          {.memory_limit = memory_limit});
+    auto graph =
+        optimize(build_training_graph(model, training).graph, {.memory_limit = memory_limit});
     PlanOptions options;
     options.placement.contract = contract;
     std::vector<Device*> devices = {device.get()};
@@ -42,7 +47,7 @@ struct Session {
       options.placement.host = 1;
     }
     executor = std::make_unique<Executor>(make_plan(std::move(graph), devices, options), states);
-    Tensor x(TensorSpec{DType::F32, Shape{3, 1, 32, 32}});
+    Tensor x(TensorSpec{DType::F32, Shape{3, 1, model.size, model.size}});
     Tensor target(x.spec());
     RandomStream random(1, 1);
     for (auto& value : x.as<float>()) value = random.normal();
@@ -88,6 +93,29 @@ TEST(Training, has_the_same_bits_on_every_backend_under_bf16_exact) {
     if (!backend->availability().available) continue;
     EXPECT_EQ(Session(std::string(backend->name()), 0, Contract::Bf16Exact).train(), cpu)
         << backend->name();
+  }
+}
+
+TEST(Training, needs_no_host_where_the_array_has_a_vector_unit) {
+  Session session("systolic", 0, Contract::Bf16Exact, 0, {{"machine", "mmu4-vector"}});
+  const auto& plan = session.executor->plan();
+  for (const auto& step : plan.steps) {
+    EXPECT_TRUE(step.entry == nullptr || step.device == 0) << plan.graph.node(step.node).name;
+  }
+  EXPECT_EQ(session.train(), Session("cpu", 1, Contract::Bf16Exact).train());
+}
+
+TEST(Training, has_the_same_bits_on_the_rtl_of_a_vector_unit) {
+  ModelConfig model = small_unet();
+  model.base = 2;
+  model.depth = 1;
+  model.size = 16;
+  try {
+    Session rtl("systolic", 0, Contract::Bf16Exact, 0,
+                {{"machine", "mmu4-vector"}, {"simulate", "both"}}, model);
+    EXPECT_EQ(rtl.train(), Session("cpu", 1, Contract::Bf16Exact, 0, {}, model).train());
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
   }
 }
 

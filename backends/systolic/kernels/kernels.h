@@ -9,9 +9,9 @@
 
 namespace triptych::systolic {
 
-/// Entries by the type of the array's products.
+/// Entries by the type of the array's products, and those of the vector unit.
 struct KernelLists {
-  std::vector<KernelEntry> bf16, int8;
+  std::vector<KernelEntry> bf16, int8, vector;
 };
 
 }  // namespace triptych::systolic

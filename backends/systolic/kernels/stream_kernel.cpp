@@ -141,11 +141,6 @@ std::optional<std::pair<Lowered, Lowered>> keep_between(const Lowered& producer,
   return std::pair{std::move(*writer), std::move(*reader)};
 }
 
-/// Instructions of the longest program that a kernel keeps: 2 MiB. Longer ones belong to arrays of
-/// few PEs, where a network has gigabytes of instructions, and making one again takes a small part
-/// of the time of simulating it.
-constexpr std::size_t kKept = std::size_t{1} << 16;
-
 }  // namespace
 
 Verdict accepts_contract(const KernelQuery& query) {
@@ -172,7 +167,7 @@ void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob&
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
     : device_(dynamic_cast<SystolicDevice&>(device)), lowered_(device_.lowering().lower(plan)) {
   auto& program = lowered_.program;
-  if (program.size() > kKept) program.clear();
+  if (program.size() > kKeptInstructions) program.clear();
   program.shrink_to_fit();
   device_.count_dram(lowered_.plan.dram_bytes);
 }
@@ -209,8 +204,10 @@ void StreamKernel::run_on(const KernelArgs& args) {
     }
   }
   const auto& kept = lowered_.program;
+  const RunTotals work = {
+      .bytes_in = plan.bytes_in, .bytes_out = plan.bytes_out, .useful_macs = plan.macs()};
   const auto run =
-      kept.empty() ? device_.run(plan, program(), counted_) : device_.run(plan, kept, counted_);
+      kept.empty() ? device_.run(work, program(), counted_) : device_.run(work, kept, counted_);
   counted_ = run.counters;
   totals_ += run;
   if (plan.kept) return;

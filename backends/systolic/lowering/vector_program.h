@@ -15,25 +15,41 @@ namespace triptych::systolic {
 /// Rows of the vector memory that hold a tile of values.
 struct VectorBlock {
   std::uint32_t row = 0;
+  std::int32_t step = 1;  ///< from one row to the next. 0: one row stands for all
+
+  /// The block without its first `rows` rows.
+  VectorBlock from(std::uint32_t rows) const { return {row + rows, step}; }
+  VectorBlock with_step(std::uint32_t rows) const { return {row, static_cast<std::int32_t>(rows)}; }
+  /// Row `number` for all rows.
+  VectorBlock repeat(std::uint32_t number = 0) const { return {row + number, 0}; }
 };
 
 /// An operand of an operation: a block, a number in every lane of every row, or nothing.
 class VectorOperand {
  public:
   VectorOperand() = default;
-  VectorOperand(VectorBlock block) : kind_(Kind::Block), value_(block.row) {}  // NOLINT: implicit
-  VectorOperand(float number);                                                 // NOLINT: implicit
+  VectorOperand(VectorBlock block)  // NOLINT: implicit
+      : kind_(Kind::Block), value_(block.row), step_(block.step) {}
+  VectorOperand(float number);  // NOLINT: implicit
   static VectorOperand bits(std::uint32_t bits);
 
   bool is_block() const { return kind_ == Kind::Block; }
   bool is_number() const { return kind_ == Kind::Number; }
   /// The first row of a block, or the bits of a number.
   std::uint32_t value() const { return value_; }
+  /// From one row to the next. A number is one row.
+  std::int32_t step() const { return step_; }
 
  private:
   enum class Kind : std::uint8_t { None, Block, Number };
   Kind kind_ = Kind::None;
   std::uint32_t value_ = 0;
+  std::int32_t step_ = 0;
+};
+
+/// Divisors, prepared for any number of quotients.
+struct VectorDivisor {
+  VectorBlock minus_significand, reciprocal, exponent, normal;
 };
 
 class VectorProgram {
@@ -41,47 +57,88 @@ class VectorProgram {
   /// Blocks have `rows` rows each.
   VectorProgram(const mmu::MachineConfig& machine, std::uint32_t rows);
 
-  /// Throws std::invalid_argument when the vector memory is full.
-  VectorBlock allocate();
-  void release(VectorBlock block) { free_.push_back(block.row); }
+  std::uint32_t lanes() const { return machine_.columns; }
+  std::uint32_t block_rows() const { return block_rows_; }
 
-  /// From now on blocks have fewer rows, at the same places.
-  void shorten_blocks(std::uint32_t rows) { rows_ = rows; }
+  /// A block for the present number of rows. Throws std::invalid_argument when the vector memory is
+  /// full.
+  VectorBlock allocate() { return allocate(block_rows_); }
+  VectorBlock allocate(std::uint32_t rows);
+  void release(VectorBlock block) { free_[sizes_.at(block.row)].push_back(block.row); }
 
-  /// An instruction of any kind, such as a load or a store of a block.
+  /// From now on blocks have `rows` rows. Those that exist keep theirs.
+  void resize_blocks(std::uint32_t rows) { block_rows_ = rows_ = rows; }
+  /// From now on operations process fewer rows than blocks have.
+  void use_rows(std::uint32_t rows) { rows_ = rows; }
+
+  /// An instruction of any kind.
   void add(const mmu::Instruction& instruction) { program_.push_back(instruction); }
   /// One operation on every row of a block. The result may replace an operand.
   void apply(mmu::VectorOperation operation, VectorBlock result, VectorOperand a,
              VectorOperand b = {}, VectorOperand c = {});
+  /// Lane l of the result is lane (l + lanes) mod C of x.
+  void rotate(VectorBlock x, std::uint32_t lanes, VectorBlock y);
+  /// Every lane of the result is lane 0 of x.
+  void broadcast(VectorBlock x, VectorBlock y);
+
+  /// Values that lie one after another in DRAM, `lanes` per row, the last row with the rest.
+  void load(std::uint64_t address, std::int64_t values, std::uint32_t lanes, VectorBlock to);
+  void store(VectorBlock from, std::int64_t values, std::uint32_t lanes, std::uint64_t address);
+  /// Rows of `lanes` values, `pitch` bytes apart.
+  void load_rows(std::uint64_t address, std::int64_t pitch, std::uint32_t rows, std::uint32_t lanes,
+                 VectorBlock to);
+  void store_rows(VectorBlock from, std::uint32_t rows, std::uint32_t lanes, std::uint64_t address,
+                  std::int64_t pitch);
+
+  void fma(VectorBlock result, VectorOperand a, VectorOperand b, VectorOperand c) {
+    apply(mmu::VectorOperation::Fma, result, a, b, c);
+  }
 
   // The functions of one block. x and y are different blocks.
   void relu(VectorBlock x, VectorBlock y);
+  void negate(VectorBlock x, VectorBlock y);
+  void absolute(VectorBlock x, VectorBlock y);
   void exp(VectorBlock x, VectorBlock y);
   void log(VectorBlock x, VectorBlock y);
   /// 1 / x.
   void reciprocal(VectorBlock x, VectorBlock y);
   void square_root(VectorBlock x, VectorBlock y);
+  /// 1 / (1 + e^-x).
+  void sigmoid(VectorBlock x, VectorBlock y);
+  /// log(1 + e^-|x|).
+  void softplus_of_minus(VectorBlock x, VectorBlock y);
+
+  VectorDivisor prepare(VectorBlock divisor);
+  /// y = a / divisor. The blocks a and y differ.
+  void divide(VectorBlock a, const VectorDivisor& divisor, VectorBlock y);
+  void release(const VectorDivisor& divisor);
+  /// y = a / number.
+  void divide(VectorBlock a, float number, VectorBlock y);
 
   /// The program so far, ended by a halt.
   mmu::Program finish();
 
  private:
-  void fma(VectorBlock result, VectorOperand a, VectorOperand b, VectorOperand c) {
-    apply(mmu::VectorOperation::Fma, result, a, b, c);
-  }
   /// y = condition ? number : y, for a condition whose lanes have all bits 1 or all bits 0.
   void replace(VectorBlock y, VectorBlock condition, VectorOperand number) {
     apply(mmu::VectorOperation::Select, y, number, y, condition);
   }
   /// Takes the NaNs of x over as the one NaN.
   void keep_nans(VectorBlock x, VectorBlock y, VectorBlock scratch);
+  /// y = 1 / m for m in [1, 2). Changes the sign of m.
+  void invert_significand(VectorBlock m, VectorBlock y, VectorBlock scratch);
+  /// All bits 1 where x is neither zero nor infinite nor a NaN.
+  void find_normal(VectorBlock x, VectorBlock normal, VectorBlock scratch);
+  void cross_lanes(mmu::VectorOperation operation, VectorBlock x, std::uint32_t lane,
+                   VectorBlock y);
   /// The row that holds these bits in every lane.
   std::uint32_t constant_row(std::uint32_t bits);
 
   const mmu::MachineConfig& machine_;
-  std::uint32_t rows_;
+  std::uint32_t block_rows_, rows_;
   std::uint32_t next_ = 0;  ///< rows from here on belong to no block
-  std::vector<std::uint32_t> free_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> free_;  ///< first rows, by rows
+  std::map<std::uint32_t, std::uint32_t> sizes_;              ///< rows of a block, by its first
   std::map<std::uint32_t, std::uint32_t> constants_;  ///< rows by bits, from the memory's end down
   mmu::Program program_;
 };

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "systolic/driver/driver.h"
 #include "systolic/driver/order.h"
@@ -57,6 +60,42 @@ TEST_F(VectorPrograms, a_step_of_sgd_is_one_operation) {
   // operand c. The store presents its row two cycles after its pop.
   const InstructionTimes load{1, 5}, operation{5, 11}, store{11, 14};
   EXPECT_EQ(report.times, (std::vector<InstructionTimes>{load, operation, store, {14, 14}}));
+}
+
+TEST_F(VectorPrograms, counts_cycles_rows_and_operations_by_kind) {
+  const Counters counters =
+      run("vector_load address=0 pitch=16 count=2 columns=3\n"
+          "vector_op operation=fma a=1 b=0 c=0 constant=1 count=1\n"
+          "vector_op operation=subtract destination=4 b=1 b_step=1 step=1 count=2\n"
+          "vector_op operation=multiply accumulators=1 b=0 count=1\n"
+          "vector_op operation=select a=0 b=1 c=2 count=1\n"
+          "vector_op operation=rotate scalar=1 count=1\n"
+          "vector_store address=64 count=1 columns=2")
+          .counters;
+  VectorCounts expected;
+  expected.cycles = 4 + 6 + 6 + 5 + 6 + 5 + 3;
+  expected.reads = kLanes * (2 + 2 * 2 + 1 + 3 + 1 + 1);
+  expected.writes = kLanes * (2 + 1 + 2 + 1 + 1 + 1);
+  expected.fmas = kLanes;
+  expected.adds = 2 * kLanes;
+  expected.multiplies = kLanes;
+  expected.others = kLanes;
+  EXPECT_EQ(counters.vector, expected);
+  EXPECT_EQ(counters.accumulator_reads, kLanes);
+}
+
+TEST_F(VectorPrograms, programs_without_the_unit_have_no_counts_of_it) {
+  const auto count = [](const Counters& counters) {
+    return std::ranges::count_if(named_counts(counters), [](const NamedCount& named) {
+      return named.name.starts_with("vector_");
+    });
+  };
+  EXPECT_EQ(count(run("").counters), 0);
+  const Counters counters = run("vector_op operation=fill constant=1 count=1").counters;
+  EXPECT_EQ(count(counters), 7);
+  std::map<std::string, std::uint64_t> values;
+  for (const NamedCount& named : named_counts(counters)) values[named.name] = named.value;
+  EXPECT_EQ(counters_from([&](const std::string& name) { return values[name]; }), counters);
 }
 
 TEST_F(VectorPrograms, rows_of_bf16_have_zeros_beyond_their_columns) {

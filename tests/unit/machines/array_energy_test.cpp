@@ -71,6 +71,25 @@ TEST(ArrayEnergy, prices_the_actions_of_one_tile) {
             100 / (machine.clock_mhz * 1e6) * total_area(machine).gates);
 }
 
+TEST(ArrayEnergy, prices_the_actions_of_a_vector_unit) {
+  const auto table = find_energy_table("45nm");
+  auto machine = machine_of(4, 2);
+  mmu::Counters counters;
+  counters.vector = {
+      .cycles = 9, .reads = 40, .writes = 30, .adds = 6, .multiplies = 4, .fmas = 3, .others = 5};
+  const auto has_vectors = [](const std::vector<EnergyPart>& parts) {
+    return std::ranges::any_of(
+        parts, [](const EnergyPart& part) { return part.name.starts_with("vector"); });
+  };
+  EXPECT_FALSE(has_vectors(array_energy(counters, machine, table)));
+  machine.vector_rows = 1024;
+  const auto parts = array_energy(counters, machine, table);
+  EXPECT_EQ(events_of(parts, "vector multiply"), 4 + 3);
+  EXPECT_EQ(events_of(parts, "vector add"), 6 + 3);
+  EXPECT_EQ(events_of(parts, "vector other"), 5);
+  EXPECT_EQ(events_of(parts, "vector memory"), 70 * 32);
+}
+
 TEST(ArrayEnergy, bounds_the_weights_that_an_output_stationary_program_moves) {
   auto machine = machine_of(4, 2);
   machine.dataflows = mmu::Dataflows::Both;

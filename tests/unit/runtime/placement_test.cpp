@@ -99,6 +99,40 @@ TEST(Placement, a_fallback_takes_only_what_the_first_device_cannot) {
   EXPECT_THAT(devices_of(place(graph, devices, {})), ElementsAre(1, 0, 1));
 }
 
+TEST(Placement, a_host_takes_what_the_device_has_no_kernel_for_or_optional_ones_refuse) {
+  KernelEntry optional = kernel_entry<Fussy>("Relu", "optional");
+  optional.optional = true;
+  ReferenceDevice host("host", {kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+  for (const auto& kernels : {std::vector<KernelEntry>{}, std::vector{optional}}) {
+    ReferenceDevice device("toy", kernels);
+    Device* const devices[] = {&device, &host};
+    const auto placements = place(relu_graph(), devices, {.host = 1});
+    EXPECT_THAT(devices_of(placements), ElementsAre(1));
+    ASSERT_EQ(placements[0].refusals.size(), 1u);
+    EXPECT_EQ(to_string(placements[0].refusals[0]), kernels.empty()
+                                                        ? "the backend toy has no kernel for Relu"
+                                                        : "kernel \"optional\": not today");
+  }
+}
+
+TEST(Placement, a_host_takes_nothing_that_another_kernel_refuses) {
+  KernelEntry optional = kernel_entry<Fussy>("Relu", "optional");
+  optional.optional = true;
+  ReferenceDevice host("host", {kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+  ReferenceDevice device("toy", {optional, kernel_entry<Fussy>("Relu", "fussy")});
+  Device* const devices[] = {&device, &host};
+  EXPECT_THROW(place(relu_graph(), devices, {.host = 1}), UnsupportedError);
+}
+
+TEST(Placement, an_optional_kernel_that_accepts_keeps_its_node_from_the_host) {
+  KernelEntry optional = kernel_entry<ReferenceKernel<false>>("Relu", "optional");
+  optional.optional = true;
+  ReferenceDevice host("host", {kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+  ReferenceDevice device("toy", {optional});
+  Device* const devices[] = {&device, &host};
+  EXPECT_THAT(devices_of(place(relu_graph(), devices, {.host = 1})), ElementsAre(0));
+}
+
 TEST(Placement, a_view_needs_no_kernel) {
   ReferenceDevice device("toy", {});
   Device* const devices[] = {&device};

@@ -30,36 +30,35 @@ mmu::MachineConfig vector_machine() {
   return machine;
 }
 
-/// y = function(x) for kValues bit patterns.
-std::vector<std::uint32_t> run(Function function, const std::vector<std::uint32_t>& x) {
-  const mmu::MachineConfig config = vector_machine();
-  VectorProgram program(config, kRows);
-  const VectorBlock in = program.allocate(), out = program.allocate();
-  mmu::VectorLoad load;
-  load.pitch = 4 * kColumns;
-  load.row = in.row;
-  load.count = kRows;
-  load.columns = kColumns;
-  program.add(mmu::encode(load));
-  (program.*function)(in, out);
-  mmu::VectorStore store;
-  store.address = 4 * kValues;
-  store.pitch = 4 * kColumns;
-  store.row = out.row;
-  store.count = kRows;
-  store.columns = kColumns;
-  program.add(mmu::encode(store));
+using Bits = std::vector<std::uint32_t>;
+
+/// The kValues bit patterns that a program leaves at 12 kValues, from those at 0 and 4 kValues.
+Bits run(VectorProgram& program, const mmu::MachineConfig& config, const Bits& a, const Bits& b) {
   const mmu::Program finished = program.finish();
   mmu::verify(finished, config);
   const auto machine = mmu::open_machine(config, mmu::Simulation::Twin);
-  std::memcpy(machine->dram().data(), x.data(), 4 * kValues);
+  std::memcpy(machine->dram().data(), a.data(), 4 * kValues);
+  std::memcpy(machine->dram().data() + 4 * kValues, b.data(), 4 * kValues);
   machine->run(finished);
-  std::vector<std::uint32_t> y(kValues);
-  std::memcpy(y.data(), machine->dram().data() + store.address, 4 * kValues);
+  Bits y(kValues);
+  std::memcpy(y.data(), machine->dram().data() + 12 * kValues, 4 * kValues);
   return y;
 }
 
-/// Edges of every function, numbers of all exponents, and numbers of everyday size.
+/// y = function(x).
+Bits run(Function function, const Bits& x) {
+  const mmu::MachineConfig config = vector_machine();
+  VectorProgram program(config, kRows);
+  const VectorBlock in = program.allocate(), out = program.allocate();
+  program.load(0, kValues, kColumns, in);
+  (program.*function)(in, out);
+  program.store(out, kValues, kColumns, 12 * kValues);
+  return run(program, config, x, x);
+}
+
+constexpr std::uint32_t kEdges = 56;
+
+/// kEdges edges of every function, numbers of all exponents, and numbers of everyday size.
 std::vector<std::uint32_t> arguments(unsigned seed) {
   std::vector<std::uint32_t> x;
   for (const std::uint32_t sign : {0U, 0x80000000U})
@@ -106,12 +105,71 @@ TEST(VectorProgram, a_square_root_is_rounded_correctly) {
               [](float x) { return exact::canonical(std::sqrt(exact::flushed(x))); });
 }
 
+TEST(VectorProgram, sigmoid_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&VectorProgram::sigmoid, [](float x) { return exact::sigmoid(x); });
+}
+TEST(VectorProgram, softplus_of_minus_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&VectorProgram::softplus_of_minus,
+              [](float x) { return exact::canonical(exact::softplus_of_minus(x)); });
+}
+
+/// The bits of a / b: rounded to 24 bits, then flushed. In double, which rounds no quotient of
+/// floats twice.
+std::uint32_t quotient(std::uint32_t a, float b) {
+  const double wide = double{exact::flushed(std::bit_cast<float>(a))} / double{exact::flushed(b)};
+  const auto scaled = static_cast<float>(wide * 0x1p64);
+  const bool tiny = std::fabs(scaled) < 0x1p-62F;
+  const float rounded = tiny ? exact::with_sign(0.0F, scaled) : static_cast<float>(wide);
+  return std::bit_cast<std::uint32_t>(exact::canonical(rounded));
+}
+
+TEST(VectorProgram, a_quotient_is_rounded_correctly) {
+  const mmu::MachineConfig config = vector_machine();
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    const Bits a = arguments(seed);
+    Bits b = arguments(seed + 3);
+    // Every edge is divided by every edge.
+    for (std::uint32_t i = 0; i < kEdges * kEdges; ++i) b[kEdges + i] = b[i % kEdges];
+    Bits dividends = a;
+    for (std::uint32_t i = 0; i < kEdges * kEdges; ++i) dividends[kEdges + i] = a[i / kEdges];
+    VectorProgram program(config, kRows);
+    const VectorBlock x = program.allocate(), y = program.allocate(), z = program.allocate();
+    program.load(0, kValues, kColumns, x);
+    program.load(4 * kValues, kValues, kColumns, y);
+    const VectorDivisor divisor = program.prepare(y);
+    program.divide(x, divisor, z);
+    program.store(z, kValues, kColumns, 12 * kValues);
+    const Bits quotients = run(program, config, dividends, b);
+    for (std::uint32_t i = 0; i < kValues; ++i) {
+      ASSERT_EQ(quotients[i], quotient(dividends[i], std::bit_cast<float>(b[i])))
+          << std::hex << dividends[i] << " / " << b[i];
+    }
+  }
+}
+
+TEST(VectorProgram, a_quotient_by_a_number_is_rounded_correctly) {
+  const mmu::MachineConfig config = vector_machine();
+  for (const float number : {8.0F, 0.25F, 3.0F, 12288.0F, -49.0F}) {
+    const Bits a = arguments(1);
+    VectorProgram program(config, kRows);
+    const VectorBlock x = program.allocate(), y = program.allocate();
+    program.load(0, kValues, kColumns, x);
+    program.divide(x, number, y);
+    program.store(y, kValues, kColumns, 12 * kValues);
+    const Bits quotients = run(program, config, a, a);
+    for (std::uint32_t i = 0; i < kValues; ++i) {
+      ASSERT_EQ(quotients[i], quotient(a[i], number)) << std::hex << a[i] << " / " << number;
+    }
+  }
+}
+
 /// Operations and cycles per row, without the rows of constants.
-std::pair<int, int> cost_of(Function function) {
+template <class Emit>
+std::pair<int, int> cost_of(const Emit& emit) {
   const mmu::MachineConfig config = vector_machine();
   VectorProgram program(config, kRows);
   const VectorBlock x = program.allocate(), y = program.allocate();
-  (program.*function)(x, y);
+  std::invoke(emit, program, x, y);
   std::pair<int, int> cost;
   for (const mmu::Instruction& instruction : program.finish()) {
     if (instruction.opcode() != mmu::Opcode::VectorOp) continue;
@@ -129,6 +187,15 @@ TEST(VectorProgram, functions_cost_what_the_manual_states) {
   EXPECT_THAT(cost_of(&VectorProgram::log), testing::Pair(23, 36));
   EXPECT_THAT(cost_of(&VectorProgram::reciprocal), testing::Pair(26, 38));
   EXPECT_THAT(cost_of(&VectorProgram::square_root), testing::Pair(33, 45));
+  EXPECT_THAT(cost_of(&VectorProgram::sigmoid), testing::Pair(48, 73));
+  const auto quotients = [](int count) {
+    return [=](VectorProgram& program, VectorBlock x, VectorBlock y) {
+      const VectorDivisor divisor = program.prepare(x);
+      for (int i = 0; i < count; ++i) program.divide(x, divisor, y);
+    };
+  };
+  EXPECT_THAT(cost_of(quotients(1)), testing::Pair(52, 69));
+  EXPECT_THAT(cost_of(quotients(2)), testing::Pair(52 + 24, 69 + 30));
 }
 
 TEST(VectorProgram, a_full_memory_is_an_error) {

@@ -1,0 +1,81 @@
+// The stated reduction tree (core/base/reduction.h) as a program of the vector unit. A lane of the
+// tree is a lane of the unit as far as it has 32, otherwise a lane of one of several rows.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "backends/systolic/lowering/vector_program.h"
+
+namespace triptych::systolic {
+
+/// One block of the tree: elements that lie one after another in each operand.
+struct TreeBlock {
+  std::int64_t first = 0, count = 0;
+};
+
+/// Appends the blocks of a row of `length` elements that begins at element `first`.
+void append_blocks(std::int64_t first, std::int64_t length, std::vector<TreeBlock>& blocks);
+
+class VectorTree {
+ public:
+  /// Computes the terms of as many elements as a block of the vector memory holds. Operands and
+  /// terms are blocks.
+  using Terms = std::function<void(std::span<const VectorBlock> operands,
+                                   std::span<const VectorBlock> terms)>;
+
+  /// Sums `terms` values per element. `addresses`: where the operands are in DRAM. `scratch`: where
+  /// a row of lanes may be written. Takes a block of the program for each operand, for each term,
+  /// and for each sum.
+  VectorTree(VectorProgram& program, std::vector<std::uint64_t> addresses, std::size_t terms,
+             std::uint64_t scratch);
+  ~VectorTree();
+  VectorTree(const VectorTree&) = delete;
+  VectorTree& operator=(const VectorTree&) = delete;
+
+  /// Lane 0 of `totals`, a row per term, becomes the sum over the blocks.
+  void sum(std::span<const TreeBlock> blocks, const Terms& terms,
+           std::span<const VectorBlock> totals);
+
+  /// Rows of lanes that a block of the vector memory must hold at least.
+  static std::uint32_t least_rows(std::uint32_t columns);
+
+ private:
+  /// Rows of some blocks of equal size: `rows` of each, from its row `first` on.
+  struct Tile {
+    std::span<const TreeBlock> blocks;
+    std::uint32_t first, rows;
+  };
+  /// Block sums that wait for their neighbours, as in TreeFold.
+  struct Pending {
+    std::vector<VectorBlock> rows;
+    std::size_t depth = 0;
+    std::int64_t count = 0;
+  };
+
+  void sum_equal_blocks(std::span<const TreeBlock> blocks, const Terms& terms);
+  void add_tile(const Tile& tile, const Terms& terms);
+  void load(const Tile& tile);
+  void mask_rest(const Tile& tile);
+  void accumulate(const Tile& tile, VectorBlock term, VectorBlock sums);
+  void fold(std::uint32_t blocks, std::uint32_t used, VectorBlock sums);
+  void push(VectorBlock sum, Pending& pending);
+  void finish(Pending& pending, VectorBlock total);
+  /// `rows` rows of each of `blocks` groups: one operation per row, or one per group.
+  template <class Apply>
+  void for_each_row(std::uint32_t blocks, std::uint32_t rows, const Apply& apply);
+
+  VectorProgram& program_;
+  std::vector<std::uint64_t> addresses_;
+  std::uint64_t scratch_;
+  std::uint32_t width_, rows_per_group_;  ///< lanes in use, and rows that hold 32 lanes
+  std::vector<VectorBlock> operands_, terms_, sums_;
+  std::vector<Pending> pending_;
+  VectorBlock mask_;
+  std::uint32_t masked_ = 0;  ///< lanes that the mask lets pass. 0: there is no mask
+};
+
+}  // namespace triptych::systolic
