@@ -74,6 +74,7 @@ module mmu_axi #(
     output logic [63:0] counter_o
 );
   localparam int unsigned ElementBytes = (PeKind == 0) ? 2 : 1;
+  localparam int unsigned BlockBits = 28 - $clog2(MaxBeats);
   localparam int unsigned LOAD = 0, WEIGHTS = 1, OPERAND = 2;
 
   if ((MaxBeats < 2) || (MaxBeats > 256) || ((MaxBeats & (MaxBeats - 1)) != 0) ||
@@ -84,7 +85,7 @@ module mmu_axi #(
 
   logic clear, error_q, store_busy, store_error;
   logic [2:0] read_busy, read_error, read_waits;
-  logic [2:0][27-$clog2(MaxBeats):0] read_next;
+  logic [3*BlockBits-1:0] read_next;
   assign clear = !rst_ni;
 
   logic load_request, load_ready, load_valid;
@@ -169,7 +170,7 @@ module mmu_axi #(
       .data_o(load_data),
       .busy_o(read_busy[LOAD]),
       .error_o(read_error[LOAD]),
-      .next_o(read_next[LOAD]),
+      .next_o(read_next[LOAD*BlockBits+:BlockBits]),
       .wait_i(read_waits[LOAD]),
       .arvalid_o(load_arvalid_o),
       .arready_i(load_arready_i),
@@ -195,7 +196,7 @@ module mmu_axi #(
       .data_o(weights_data),
       .busy_o(read_busy[WEIGHTS]),
       .error_o(read_error[WEIGHTS]),
-      .next_o(read_next[WEIGHTS]),
+      .next_o(read_next[WEIGHTS*BlockBits+:BlockBits]),
       .wait_i(read_waits[WEIGHTS]),
       .arvalid_o(weights_arvalid_o),
       .arready_i(weights_arready_i),
@@ -221,7 +222,7 @@ module mmu_axi #(
       .data_o(operand_data),
       .busy_o(read_busy[OPERAND]),
       .error_o(read_error[OPERAND]),
-      .next_o(read_next[OPERAND]),
+      .next_o(read_next[OPERAND*BlockBits+:BlockBits]),
       .wait_i(read_waits[OPERAND]),
       .arvalid_o(store_arvalid_o),
       .arready_i(store_arready_i),
