@@ -12,3 +12,7 @@ set(MMU_RTL_FILES
   mmu_walk.sv mmu_weight_fifo.sv mmu_weight_fifo_banks.sv mmu_weight_path.sv mmu_weights.sv)
 set(MMU_RTL_SOURCES ${MMU_RTL_FILES})
 list(TRANSFORM MMU_RTL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+# With the machine's ports as AXI4 masters, above mmu_top.
+set(MMU_AXI_SOURCES mmu_axi.sv mmu_axi_read.sv mmu_axi_write.sv)
+list(TRANSFORM MMU_AXI_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(PREPEND MMU_AXI_SOURCES ${MMU_RTL_SOURCES})

@@ -22,6 +22,7 @@ std::string times_text(const InstructionTimes& times) {
 
 /// The instruction with the earliest difference of times.
 std::string compare_times(const RunReport& first, const RunReport& second, const Program& program) {
+  if (first.times.empty()) return {};
   std::size_t found = program.size();
   std::uint64_t earliest = ~std::uint64_t{0};
   for (std::size_t i = 0; i < program.size(); ++i) {
@@ -49,7 +50,7 @@ std::string compare_accumulators(Machine& first, Machine& second, const RunRepor
   const std::size_t row = parted / config.columns, column = parted % config.columns;
   std::string text = fmt::format("accumulator row {}, column {}: {:#010x} and {:#010x}", row,
                                  column, a[parted], b[parted]);
-  for (std::size_t i = program.size(); i-- > 0;) {
+  for (std::size_t i = report.times.size(); i-- > 0;) {
     if (program[i].opcode() != Opcode::Matmul) continue;
     const auto matmul = decode<Matmul>(program[i]);
     if (row < matmul.accumulator || row >= matmul.accumulator + rows_written(matmul)) continue;
@@ -89,9 +90,21 @@ std::string compare_dram(Machine& first, Machine& second, const Program& program
                      static_cast<int>(a[parted]), static_cast<int>(b[parted]), writer);
 }
 
-std::string compare_runs(Machine& first, Machine& second, const Program& program) {
-  const RunReport a = first.run(program, {.record_times = true});
-  const RunReport b = second.run(program, {.record_times = true});
+void forget_times(RunReport& report) {
+  report.times.clear();
+  Counters& counters = report.counters;
+  counters.cycles = counters.dram_bursts = counters.dram_row_misses = 0;
+  counters.stall_cycles.fill(0);
+}
+
+std::string compare_runs(Machine& first, Machine& second, const Program& program,
+                         Compared compared) {
+  RunReport a = first.run(program, {.record_times = true});
+  RunReport b = second.run(program, {.record_times = true});
+  if (compared == Compared::Bits) {
+    forget_times(a);
+    forget_times(b);
+  }
   for (const std::string& problem :
        {compare_times(a, b, program), compare_accumulators(first, second, a, program),
         compare_buffers(first, second), compare_dram(first, second, program),
@@ -108,21 +121,24 @@ Case without(const Case& test, std::size_t begin, std::size_t end) {
   return smaller;
 }
 
-bool still_fails(const Case& test, const Opener& first, const Opener& second) {
+/// Says whether a case still fails.
+using Fails = std::function<bool(const Case&)>;
+
+bool is_legal(const Case& test) {
   try {
     check_program(synchronise(test.program, test.machine), test.machine);
   } catch (const std::invalid_argument&) {
     return false;
   }
-  return !compare(test, first, second).empty();
+  return true;
 }
 
-bool drop_instructions(Case& test, const Opener& first, const Opener& second) {
+bool drop_instructions(Case& test, const Fails& still_fails) {
   bool progress = false;
   for (std::size_t length = test.program.size() / 2; length > 0; length /= 2)
     for (std::size_t begin = 0; begin + length < test.program.size();) {
       const Case smaller = without(test, begin, begin + length);
-      if (still_fails(smaller, first, second)) {
+      if (still_fails(smaller)) {
         test = smaller;
         progress = true;
       } else {
@@ -133,7 +149,7 @@ bool drop_instructions(Case& test, const Opener& first, const Opener& second) {
 }
 
 /// Moves operands towards zero, or the smallest legal size.
-bool simplify_operands(Case& test, const Opener& first, const Opener& second) {
+bool simplify_operands(Case& test, const Fails& still_fails) {
   bool progress = false;
   for (std::size_t i = 0; i < test.program.size(); ++i)
     for (const Field& field : find_opcode(test.program[i].opcode())->fields)
@@ -143,7 +159,7 @@ bool simplify_operands(Case& test, const Opener& first, const Opener& second) {
         if (smaller == value) continue;
         Case candidate = test;
         set_field(candidate.program[i], field, smaller);
-        if (!still_fails(candidate, first, second)) continue;
+        if (!still_fails(candidate)) continue;
         test = candidate;
         progress = true;
       }
@@ -152,21 +168,25 @@ bool simplify_operands(Case& test, const Opener& first, const Opener& second) {
 
 }  // namespace
 
-std::string compare(const Case& test, const Opener& first, const Opener& second) {
+std::string compare(const Case& test, const Opener& first, const Opener& second,
+                    Compared compared) {
   const Program program = synchronise(test.program, test.machine);
   check_program(program, test.machine);
   const auto a = first(test.machine), b = second(test.machine);
   for (Machine* machine : {a.get(), b.get()})
     std::memcpy(machine->dram().data(), test.dram.data(), test.dram.size());
   try {
-    return compare_runs(*a, *b, program);
+    return compare_runs(*a, *b, program, compared);
   } catch (const std::runtime_error& error) {
     return error.what();
   }
 }
 
-Case shrink(Case test, const Opener& first, const Opener& second) {
-  while (drop_instructions(test, first, second) || simplify_operands(test, first, second)) {
+Case shrink(Case test, const Opener& first, const Opener& second, Compared compared) {
+  const Fails still_fails = [&](const Case& smaller) {
+    return is_legal(smaller) && !compare(smaller, first, second, compared).empty();
+  };
+  while (drop_instructions(test, still_fails) || simplify_operands(test, still_fails)) {
   }
   return test;
 }

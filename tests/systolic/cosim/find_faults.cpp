@@ -15,7 +15,7 @@ std::string tell(const FaultyMachine& machine, std::uint32_t seed) {
   std::mt19937 random(seed);
   const Case test = machine.random_case(random);
   try {
-    return compare(test, machine.open, machine.open_right);
+    return compare(test, machine.open, machine.open_right, machine.compared);
   } catch (const std::exception& error) {
     return error.what();
   }

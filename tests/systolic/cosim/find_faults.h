@@ -15,6 +15,7 @@ struct FaultyMachine {
   int* selected = nullptr;              ///< 0: none
   std::function<Case(std::mt19937&)> random_case;
   std::function<std::unique_ptr<Machine>(const MachineConfig&)> open, open_right;
+  Compared compared = Compared::Everything;
 };
 
 /// Succeeds when some random program tells each fault, and none tells the machine without a fault.

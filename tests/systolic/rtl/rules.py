@@ -35,6 +35,11 @@ CASES = [
      "parameters": {"Rows": 3, "Columns": 2, "Tiles": 2, "OutputStationary": 1},
      "ports": ["swap_finds_weights", "streams_find_their_tile"]},
     {"module": "mmu_dispatch"},
+    {"module": "mmu_axi_read", "parameters": {"RowBytes": 20, "Outstanding": 4, "MaxBeats": 8},
+     "ports": ["beats_were_asked_for", "rows_fit_the_port"]},
+    {"module": "mmu_axi_write",
+     "parameters": {"RowBytes": 20, "Outstanding": 4, "MaxBeats": 4, "Reads": 1},
+     "ports": ["answers_were_asked_for", "rows_fit_the_port"]},
 ]
 
 # (what, file, text, its replacement, the module whose proof must fail)
@@ -52,6 +57,18 @@ FAULTS = [
      "(asks_left_q != '0) && (taken_q != 7'(Depth));", "asks_left_q != '0;", "mmu_operand"),
     ("weights are full a row early", "mmu_loader.sv", "(rows_left_q == 16'd1))) full_q",
      "(rows_left_q == 16'd2))) full_q", "mmu_loader"),
+    ("a burst leaves its block", "mmu_axi_read.sv", "if (more) end_d", "if (1'b0) end_d",
+     "mmu_axi_read"),
+    ("an address changes while it waits", "mmu_axi_read.sv",
+     "range_q && (!arvalid_q || arready_i)", "range_q", "mmu_axi_read"),
+    ("a shared beat is read once", "mmu_axi_read.sv", "(count_q > CountBits'(1)) &&", "1'b0 &&",
+     "mmu_axi_read"),
+    ("a written burst leaves its block", "mmu_axi_write.sv",
+     " && (held_at_q[BeatBits-1:0] != '1)", "", "mmu_axi_write"),
+    ("a burst ends a beat late", "mmu_axi_write.sv", "wlast_o = beat_q == burst_beats",
+     "wlast_o = beat_q > burst_beats", "mmu_axi_write"),
+    ("more bursts are open than the table holds", "mmu_axi_write.sv",
+     "(pending != CountBits'(Outstanding));", "1'b1;", "mmu_axi_write"),
     ("a full queue is filled", "mmu_dispatch.sv", "((unit & full_i) == '0) &&", "", "mmu_dispatch"),
 ]
 
