@@ -41,6 +41,7 @@ void visit_launches(const KernelCounters& counters, const Visit& visit) {
   visit("shared_bytes", counters.shared_bytes);
   visit("barriers", counters.barriers);
   visit("warp_operations", counters.warp_operations);
+  visit("matrix_products", counters.matrix_products);
 }
 
 }  // namespace triptych

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/kernels/program_run.h"
 
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/io/temporary_folder.h"
@@ -14,13 +15,14 @@
 namespace triptych::kernels {
 namespace {
 
-/// Takes the standard output of this process for a while.
+/// Takes the standard output of this process for a while, in a file: a confined process has no
+/// memory files.
 class TakenOutput {
  public:
-  explicit TakenOutput(bool takes) {
+  TakenOutput(bool takes, const std::filesystem::path& file) {
     if (!takes) return;
     std::fflush(stdout);
-    taken_ = memfd_create("program-output", MFD_CLOEXEC);
+    taken_ = open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     own_ = dup(STDOUT_FILENO);
     if (taken_ < 0 || own_ < 0) throw Error("cannot take the program's output");
     dup2(taken_, STDOUT_FILENO);
@@ -79,7 +81,7 @@ ProgramRun run_program(const ProgramRequest& request) {
   words.insert(words.end(), request.words.begin(), request.words.end());
   auto options = request.options;
   options.gpu = run.gpu;
-  TakenOutput output(request.takes_output);
+  TakenOutput output(request.takes_output, folder.path() / "output");
   run.report = cuda::program::run(folder.path(), std::move(words), options);
   run.output = output.text();
   return run;

@@ -44,7 +44,7 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr std::size_t kLongestRequest = std::size_t{256} << 20;
 
 /// Modules of all graders, each after those that it imports.
-constexpr const char* kLibraries[] = {"formula", "grading", "rtl", "schedule"};
+constexpr const char* kLibraries[] = {"formula", "grading", "cuda", "rtl", "schedule"};
 
 /// Runs the modules that the first line contains. The socket is the standard input.
 constexpr const char* kLoader = R"(
@@ -214,9 +214,13 @@ Json put(Session& session, const Json& request) {
 }
 
 Json put_array(Session& session, const Json& request) {
-  session.bench.put(text_of(request, "name"),
-                    Tensor(Shape(request.at("shape").get<std::vector<std::int64_t>>()),
-                           request.at("values").get<std::vector<float>>()));
+  const TensorSpec spec{dtype_from_string(text_of(request, "type")),
+                        Shape(request.at("shape").get<std::vector<std::int64_t>>())};
+  const auto values = request.at("values").get<std::vector<double>>();
+  if (static_cast<std::int64_t>(values.size()) != spec.shape.elements())
+    throw InvalidArgument(fmt::format("an array of {} does not have {} values",
+                                      spec.shape.elements(), values.size()));
+  session.bench.put(text_of(request, "name"), from_doubles(spec, values));
   return nullptr;
 }
 

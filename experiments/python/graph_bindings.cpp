@@ -232,7 +232,6 @@ py::list kernels(PythonPlan& plan) {
   for (const auto& [kernel, counters] : without_gil([&] { return plan.kernel_counters(); })) {
     py::dict row("kernel"_a = kernel);
     visit_launches(counters, [&](const char* name, auto count) { row[name] = count; });
-    row["matrix_products"] = counters.matrix_products;
     row["bulk_bytes"] = counters.bulk_bytes;
     list.append(row);
   }

@@ -19,6 +19,17 @@ __global__ void twice(const float* x, float* y, int n) {
   if (i < n) y[i] = 2 * x[i];
 }
 """
+PROGRAM_WITH_MAIN = """
+#include <cstdio>
+__global__ void zero(int* x) { x[threadIdx.x] = 0; }
+int main() {
+  int* x;
+  cudaMalloc(&x, 64 * sizeof(int));
+  zero<<<1, 64>>>(x);
+  cudaFree(x);
+  puts("ended");
+}
+"""
 SPY = """
 #include <cstdio>
 __global__ void twice(const float* x, float* y, int n) {
@@ -82,6 +93,16 @@ class Kernels(ProgramTest):
         self.assertIn("files", [layer["layer"] for layer in layers])
         for layer in layers:
             self.assertEqual(layer["active"], layer["mechanism"] is not None, layer)
+
+    @unittest.skipUnless(shutil.which("g++") and shutil.which("clang++"), "no g++ or no clang++")
+    @unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ, "kernels raise signals that a sanitizer takes for ours")
+    def test_a_confined_program_gives_the_same_document(self):
+        (self.folder / "all.cu").write_text(PROGRAM_WITH_MAIN)
+        plain = self.document("kernel", "run", "all.cu")["results"][0]
+        confined = self.document("kernel", "run", "all.cu", "--confine")["results"][0]
+        self.assertEqual(plain["output"], "ended\n")
+        confined.pop("confinement")
+        self.assertEqual(confined, plain)
 
     @has_gpp
     def test_a_confined_kernel_reads_nothing_else(self):

@@ -141,6 +141,7 @@ class Programs(ProgramTest):
         load, store = multiply["global"]["load"], multiply["global"]["store"]
         self.assertEqual((load["requests"], load["lanes"], load["sectors"]), (16, 512, 16 * 16))
         self.assertEqual((store["requests"], store["lanes"], store["sectors"]), (8, 256, 8 * 32))
+        self.assertEqual(multiply["matrix_products"], 4 * 2 * 2)  # of 16 x 8 x 16: half of a fragment's
 
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")

@@ -91,17 +91,17 @@ class Directory(unittest.TestCase):
     def test_the_example_of_the_guide(self):
         section = GUIDE.read_text().split("## Write a lab")[1].split("\n## ")[0]
         [code] = re.findall(r"```\n(from grading.*?)```", section, re.DOTALL)
-        (self.labs / "graders/12-cache.py").write_text(code)
-        (self.labs / "graders/12-cache.json").write_text(json.dumps({
-            "schema": 1, "number": 12, "version": 1, "slug": "cache", "title": "Cache", "question": "why?",
+        (self.labs / "graders/20-cache.py").write_text(code)
+        (self.labs / "graders/20-cache.json").write_text(json.dumps({
+            "schema": 1, "number": 20, "version": 1, "slug": "cache", "title": "Cache", "question": "why?",
             "yes_or_no": [], "explanations": [{"id": "q1", "points": 20, "key": "", "hint": "look again"}]}))
-        handout = self.labs / "handouts/12-cache"
+        handout = self.labs / "handouts/20-cache"
         handout.mkdir(parents=True)
         (handout / "README.md").write_text("# Cache\n")
         (handout / "answers.json").write_text('{"predictions": {"cycles_1": null}, "explanations": {"q1": null}}')
         (handout / "formulas.json").write_text('{"cycles": "m"}')
-        self.results(0, "start", 12, "--seed", "0", "--out", self.folder)
-        [report] = self.results(1, "check", 12, self.folder, "--without-predictions")
+        self.results(0, "start", 20, "--seed", "0", "--out", self.folder)
+        [report] = self.results(1, "check", 20, self.folder, "--without-predictions")
         self.assertEqual([item["points"] for item in report["items"]], [60, 20, 20])
         self.assertIn("count the tiles", report["items"][0]["said"])
 

@@ -3,7 +3,9 @@
   graders_test.py
 """
 # SPDX-License-Identifier: Apache-2.0
+import fractions
 import importlib.util
+import math
 import pathlib
 import sys
 import unittest
@@ -15,7 +17,7 @@ sys.path.insert(0, str(GRADERS))
 sys.dont_write_bytecode = True
 
 from formula import Refused, evaluate  # noqa: E402
-from grading import Ending, Hidden  # noqa: E402
+from grading import Ending, Hidden, f32, f32_bits  # noqa: E402
 from schedule import bytes_by_link, first_wrong_sum, read_schedule, run_on  # noqa: E402
 
 NAMES = {"N": 4, "r": 1, "alpha": 0.5}
@@ -127,6 +129,33 @@ class Schedules(unittest.TestCase):
                           "steps 1000\n" + "send all to (r + 1) % N add\n" * 20: "more than 50000 messages"}.items():
             self.assertIn(why, refusal(read_schedule, text, 4))
         self.assertEqual(len(read_schedule("steps 1\n" + "\n" * 199, 4)), 1)
+
+
+class VectorReference(unittest.TestCase):
+    def setUp(self):
+        self.lab = grader("10-vector")
+
+    def nearest(self, value):
+        """The float32 nearest to a fraction, ties to even."""
+        low = f32(float(value))
+        step = 2.0 ** (math.frexp(low)[1] - 24)
+        near = sorted((abs(fractions.Fraction(each) - value), f32_bits(each) % 2, each) for each in (low - step, low, low + step))
+        return near[0][2]
+
+    def test_a_fused_product_is_rounded_once(self):
+        hidden = Hidden(3, 10)
+        cases = [[f32(hidden.uniform(-2, 2) * 2.0 ** (hidden.below(40) - 20)) for _ in range(3)] for _ in range(2000)]
+        cases.append([1 + 2.0**-12, 1 + 2.0**-12, 2.0**-60])  # half a unit and a little: rounding twice loses the little
+        for a, b, c in cases:
+            exact = fractions.Fraction(a) * fractions.Fraction(b) + fractions.Fraction(c)
+            self.assertEqual(self.lab.fma(a, b, c), self.nearest(exact), (a, b, c))
+
+    def test_sums_are_halved(self):
+        self.assertEqual(self.lab.halved([2.0**24, 1.0, -2.0**24, 1.0]), 2.0)  # row by row it would be 1
+
+    def test_three_steps_give_the_inverse_root(self):
+        for v in (1e-5, 0.3, 1.0, 7.0, 1e6):
+            self.assertAlmostEqual(self.lab.inverse_root(f32(v)) * math.sqrt(f32(v)), 1, delta=3e-7)
 
 
 class Documents(unittest.TestCase):

@@ -20,6 +20,7 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv[1])
 FEW = "--few" in sys.argv
 HERE = pathlib.Path(__file__).resolve().parent
+NUMBERS = sorted(int(path.name.split("-")[0]) for path in (HERE / "solutions").iterdir())
 JUNK = bytes(range(256)) * 40
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 TOOLS = ("verilator", "make", "g++", "yosys")
@@ -174,7 +175,7 @@ class Hostile(unittest.TestCase):
 
     def test_every_class_gets_a_grade(self):
         names = list(CLASSES)
-        for lab in (7, 3, 0) if FEW else range(10):
+        for lab in (7, 3, 0) if FEW else NUMBERS:
             for name in names[:]:
                 if not FEW or names.index(name) % 3 == (7, 3, 0).index(lab):
                     self.try_class(lab, name)

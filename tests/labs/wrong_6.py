@@ -1,5 +1,7 @@
 """Typical mistakes of lab 6: (name, edits of the solution, points lost, words of the message)."""
 # SPDX-License-Identifier: Apache-2.0
+import shutil
+
 TOOLS = ("g++",)
 NAIVE = {"naive": 12}
 TILED = {"tiled: values": 5, "tiled: sectors": 6, "tiled: banks": 4}
@@ -15,6 +17,15 @@ def flash(*edits):
     return {"flash.cu": list(edits)}
 
 
+ON_ITS_SIDE = [("a[row][threadIdx.x] =", "a[threadIdx.x][row] ="), ("a[threadIdx.y + 8 * n][d]", "a[d][threadIdx.y + 8 * n]")]
+MAIN = """\
+#include <cstdio>
+__global__ void naive(const float* x, const float* weights, float* y, int C, int K, int H, int W);
+int main() {
+  naive<<<dim3(1, 1, 1), dim3(32, 8)>>>(nullptr, nullptr, nullptr, 0, 1, 0, 0);
+  printf("%s\\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+"""
 WRONG = [
     ("lanes down a column",
      conv(("blockIdx.x * blockDim.x + threadIdx.x", "blockIdx.x * 32 + (threadIdx.y * 32 + threadIdx.x) / 8"),
@@ -30,7 +41,7 @@ WRONG = [
                                          ("k < K && at < depth ? weights[k * depth + at] : 0", "weights[k * depth + at]")),
      GEMM, ["gemm with C = 2", "at line"]),
     ("a tile that lies on its side",
-     conv(("a[row][threadIdx.x] =", "a[threadIdx.x][row] ="), ("a[threadIdx.y + 8 * n][d]", "a[d][threadIdx.y + 8 * n]")),
+     conv(*ON_ITS_SIDE),
      {"gemm: banks": 4}, ["passes through the banks for"]),
     ("exponentials without the largest", flash(("fmaxf(largest, score)", "0.0f")), FLASH, ["q and k up to 12", "should be"]),
     ("each thread loads its own query",
@@ -45,3 +56,9 @@ WRONG = [
       "tile_saves": 4}, ["other predictions than those committed"]),
     ("a wrong answer", {"answers.json": [('"q2": "c"', '"q2": "b"')]}, {"q2": 4}, ["who reads the tile after the barrier"]),
 ]
+if shutil.which("clang++"):
+    WRONG.append(("a tile that lies on its side, in a program with main",
+                  conv(("constexpr int kTileWidth", MAIN + "constexpr int kTileWidth"), *ON_ITS_SIDE),
+                  {"gemm: banks": 4}, ["passes through the banks for"]))
+    WRONG.append(("main that does not compile", conv(("constexpr int kTileWidth", "int main() { naive<<<1, 1>>>(); }\nconstexpr int kTileWidth")),
+                  {**NAIVE, **TILED, **GEMM}, ["error"]))

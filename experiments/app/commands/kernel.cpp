@@ -308,7 +308,9 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
 
 /// The document of the child, with the names that the user gave.
 void print_confined_document(const KernelCommand& options, const std::string& text) {
-  auto result = parse_strict<page::Json>(text).at("results").at(0);
+  const auto document = parse_strict<page::Json>(text);
+  if (document.contains("error")) throw Error(document.at("error").at("message"));
+  auto result = document.at("results").at(0);
   result["file"] = options.file;
   result["arguments"] = options.run.arguments;
   const bool compares = result.contains("comparisons");

@@ -1,105 +1,14 @@
 """Grader of lab 6: compiles a student's kernels for convolution and attention and runs them on the emulator. It checks
 values, faults and memory counters."""
 # SPDX-License-Identifier: Apache-2.0
-import json
 import math
 from operator import mul
 
-from grading import CannotGrade, Refused, f32
+from cuda import Kernels, Launch, New, add_counted, bank_problem, near, parts, too_many
+from grading import f32
 
-MISSING = 3  # exit status of the program when the machine lacks something
 COLUMNS, QUERIES = 32, 64  # of attention
 SCALE = 0.176776695  # 1 / sqrt(32)
-ONLY_IF_RIGHT = "counts when the kernel is right"
-
-
-def parts(whole, each):
-    return -(-whole // each)
-
-
-class Launch:
-    """Arguments of a kernel, and the values that it should write to argument number `output`, from 1."""
-
-    def __init__(self, words, arguments, output, expected, tolerance=1e-4):
-        self.words, self.arguments, self.output, self.expected = words, arguments, output, expected
-        self.tolerance = tolerance
-
-    def first_difference(self, array):
-        """Text about the first element outside the tolerance. Empty: none."""
-        values = array.floats()
-        if len(values) != len(self.expected):
-            return f"{len(values)} elements, and not {len(self.expected)}"
-        for i, (got, expected) in enumerate(zip(values, self.expected)):
-            if not abs(got - expected) <= self.tolerance * max(1.0, abs(expected)):
-                return f"element {index_of(i, array.shape)} should be {expected:.6g}, and is {got:.6g}"
-        return ""
-
-
-def index_of(number, shape):
-    """ "[2][0][1]" of an element in row-major order."""
-    index = ""
-    for size in reversed(shape):
-        number, at = divmod(number, size)
-        index = f"[{at}]{index}"
-    return index
-
-
-class Counted:
-    """Counts of the emulator, or the `problem` that prevents them."""
-
-    def __init__(self, problem, counters=None):
-        self.problem = problem
-        if counters is None:
-            return
-        memory, shared = counters["global"], counters["shared"]
-        self.blocks = float(counters["blocks"])
-        self.loads, self.load_sectors = (float(memory["load"][count]) for count in ("requests", "sectors"))
-        self.stores, self.store_sectors = (float(memory["store"][count]) for count in ("requests", "sectors"))
-        self.shared, self.wavefronts = (sum(float(shared[access][count]) for access in ("load", "store", "atomic"))
-                                        for count in ("requests", "wavefronts"))
-
-
-class Kernels:
-    """A file of kernels, compiled once."""
-
-    def __init__(self, submission, bench, name):
-        self.bench, self.name, self.problem = bench, name, ""
-        try:
-            bench.put(f"{name}.cu", submission.text(f"{name}.cu"))
-            ending = bench.run("triptych", "kernel", "build", f"{name}.cu", "--out", f"{name}.so", "--overwrite")
-        except Refused as refused:
-            self.problem = str(refused)
-            return
-        if ending.status == MISSING:
-            raise CannotGrade(wrong_end(ending))
-        if not ending.good:
-            self.problem = wrong_end(ending)
-
-    def run(self, kernel, launch, grid, block):
-        if self.problem:
-            return Counted(self.problem)
-        ending = self.bench.run("triptych", "kernel", "run", f"{self.name}.so", *launch.arguments, "--grid",
-                                ",".join(map(str, grid)), "--block", block, "--kernel", kernel, "--out",
-                                f"{launch.output}=written.npy", "--overwrite", "--json")
-        try:
-            counted = self.read(ending.results()[0], launch)
-        except (Refused, LookupError, TypeError, ValueError):  # code of students may have written the document
-            counted = Counted(wrong_end(ending))
-        if counted.problem:
-            counted.problem = f"{kernel} with {launch.words}: {counted.problem}"
-        return counted
-
-    def read(self, result, launch):
-        for finding in result["findings"][:1]:
-            at = ", ".join(f"{name} {json.dumps(finding[name])}" for name in ("line", "block", "thread"))
-            return Counted(f"{finding['kind']} at {at}: {finding['message']}")
-        counted = Counted("", result["counters"])
-        counted.problem = launch.first_difference(self.bench.array("written.npy"))
-        return counted
-
-
-def wrong_end(ending):
-    return "\n".join(ending.error.splitlines()[:4]) or ending.said
 
 
 def convolve(shape, x, weights):
@@ -122,23 +31,13 @@ def conv_launch(shape, name, bench, hidden):
     bench.put_array(f"{name}_x.npy", [c, h, w], x)
     bench.put_array(f"{name}_weights.npy", [k, c, 3, 3], weights)
     return Launch(f"C = {c}, K = {k}, H = {h}, W = {w}",
-                  [f"{name}_x.npy", f"{name}_weights.npy", f"f32:{k}x{h}x{w}", c, k, h, w], 3, convolve(shape, x, weights))
+                  [f"{name}_x.npy", f"{name}_weights.npy", New("f32", [k, h, w]), c, k, h, w],
+                  {3: near(convolve(shape, x, weights))})
 
 
 def grid_of(kernel, shape):
     _, k, h, w = shape
     return (parts(h * w, 32), parts(k, 32)) if kernel == "gemm" else (parts(w, 32), parts(h, 8), k)
-
-
-def too_many(count, most, words):
-    """Empty when the count is at most `most`. Otherwise both as text."""
-    return "" if count <= most else f"{count:.0f} {words}, and at most {most:.0f} are asked for"
-
-
-def bank_problem(counted):
-    """Bank conflicts may cost a twentieth."""
-    return too_many(counted.wavefronts, 1.05 * counted.shared,
-                    f"passes through the banks for {counted.shared:.0f} requests of shared memory")
 
 
 def naive_problem(counted):
@@ -149,10 +48,6 @@ def naive_problem(counted):
     return problem and f"{problem}; which element has the lane next to this one?"
 
 
-def add_counted(report, counted, name, points, problem_of):
-    report.exact(name, points, ONLY_IF_RIGHT if counted.problem else problem_of(counted))
-
-
 def grade_convolutions(kernels, bench, report, hidden):
     shown = (2, 3, 13, 37)
     drawn = (3 + hidden.below(4), 33 + hidden.below(8), 9 + hidden.below(12), 33 + hidden.below(18))
@@ -160,7 +55,7 @@ def grade_convolutions(kernels, bench, report, hidden):
 
     def run(kernel):
         for shape, launch in launches:
-            counted = kernels.run(kernel, launch, grid_of(kernel, shape), "32,8")
+            counted = kernels.run(kernel, launch, grid_of(kernel, shape), (32, 8))
             if counted.problem:
                 break
         return counted
@@ -203,13 +98,13 @@ def flash_launch(n, largest, bench, hidden):
     for name, values in arrays.items():
         bench.put_array(f"{name}.npy", [n, COLUMNS], values)
     return Launch(f"n = {n}, q and k up to {largest}",
-                  ["q.npy", "k.npy", "v.npy", f"f32:{n}x{COLUMNS}", n, SCALE], 4, attend(n, **arrays),
-                  1e-3 if largest > 1 else 1e-4)
+                  ["q.npy", "k.npy", "v.npy", New("f32", [n, COLUMNS]), n, SCALE],
+                  {4: near(attend(n, **arrays), 1e-3 if largest > 1 else 1e-4)})
 
 
 def grade_flash(kernels, bench, report, hidden):
     def run(n, largest):
-        return kernels.run("flash", flash_launch(n, largest, bench, hidden), (parts(n, QUERIES),), "64")
+        return kernels.run("flash", flash_launch(n, largest, bench, hidden), (parts(n, QUERIES),), QUERIES)
     counted = run(70, 1)
     n = 130 + hidden.below(70)
     if not counted.problem:

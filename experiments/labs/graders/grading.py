@@ -71,9 +71,16 @@ class Array:
 
     def floats(self):
         """The elements of an array of float32. Raises Refused for another type."""
-        if not self.spec.startswith("f32["):
-            raise Refused(f"{self.name} should hold f32, and is {self.spec}")
-        return struct.unpack(f"<{len(self.bytes) // 4}f", self.bytes)
+        return self.numbers("f32", "f")
+
+    def integers(self):
+        """The elements of an array of int32. Raises Refused for another type."""
+        return self.numbers("i32", "i")
+
+    def numbers(self, type, code):
+        if not self.spec.startswith(f"{type}["):
+            raise Refused(f"{self.name} should hold {type}, and is {self.spec}")
+        return struct.unpack(f"<{len(self.bytes) // 4}{code}", self.bytes)
 
 
 class Bench:
@@ -86,9 +93,9 @@ class Bench:
         """Writes a text file."""
         self.program.call("put", name=name, content=content)
 
-    def put_array(self, name, shape, values):
-        """Writes an .npy file of float32."""
-        self.program.call("put_array", name=name, shape=shape, values=values)
+    def put_array(self, name, shape, values, type="f32"):
+        """Writes an .npy file, of float32 or another type such as "i32"."""
+        self.program.call("put_array", name=name, shape=shape, values=values, type=type)
 
     def remove(self, name):
         """Deletes a file if it exists."""
