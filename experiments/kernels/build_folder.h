@@ -43,6 +43,8 @@ class BuildFolder {
   /// InvalidArgument with the compiler's output. `what` names the source in the message.
   void run(Words command, const std::string& step, const std::string& what,
            const std::filesystem::path& output = {}) const;
+  /// Writes the headers that a whole program finds before those of the system, to "cuda".
+  void write_program_headers() const;
   /// Compiles the functions that instrumented code calls into the object "callbacks".
   void compile_callbacks() const;
   /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is

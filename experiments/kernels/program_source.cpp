@@ -23,63 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Headers for declarations that the prelude has.
-constexpr const char* kDeclaredHeaders[] = {"cuda_runtime.h",
-                                            "cuda_runtime_api.h",
-                                            "cuda.h",
-                                            "vector_types.h",
-                                            "device_launch_parameters.h",
-                                            "device_functions.h",
-                                            "vector_functions.h",
-                                            "cuda_profiler_api.h",
-                                            "driver_types.h",
-                                            "device_atomic_functions.h",
-                                            "sm_35_intrinsics.h",
-                                            "math_functions.h",
-                                            "cuda_device_runtime_api.h",
-                                            "builtin_types.h",
-                                            "host_defines.h"};
-
-/// Headers of libraries that are not available.
-constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
-    {"curand_kernel.h", "cuRAND"},
-    {"curand.h", "cuRAND"},
-    {"cublas_v2.h", "cuBLAS"},
-    {"cublas.h", "cuBLAS"},
-    {"cufft.h", "cuFFT"},
-    {"cusparse.h", "cuSPARSE"},
-    {"cusolverDn.h", "cuSOLVER"},
-    {"nvrtc.h", "NVRTC"},
-    {"cub/cub.cuh", "CUB"},
-    {"thrust/device_vector.h", "Thrust"},
-    {"thrust/host_vector.h", "Thrust"},
-    {"thrust/sort.h", "Thrust"},
-    {"thrust/scan.h", "Thrust"},
-    {"thrust/reduce.h", "Thrust"},
-    {"thrust/transform.h", "Thrust"},
-    {"cuda/pipeline", "libcu++ (cuda/pipeline)"},
-    {"cuda/barrier", "libcu++ (cuda/barrier)"},
-    {"cuda/atomic", "libcu++ (cuda/atomic)"}};
-
-/// Headers that are not in the prelude.
-constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
-    {"cooperative_groups.h", "group_functions.h"},
-    {"cooperative_groups/reduce.h", "group_functions.h"},
-    {"cooperative_groups/scan.h", "group_functions.h"},
-    {"cuda_fp16.h", "narrow_floats.h"},
-    {"cuda_fp16.hpp", "narrow_floats.h"},
-    {"cuda_bf16.h", "narrow_floats.h"},
-    {"mma.h", "wmma.h"},
-    {"hip/hip_runtime.h", "hip_runtime.h"},
-    {"hip/hip_runtime_api.h", "hip_runtime.h"},
-    {"hip/hip_cooperative_groups.h", "group_functions.h"},
-    {"hip/hip_fp16.h", "narrow_floats.h"}};
-
-/// Content of kDeclaredHeaders: C++ files have no prelude.
-constexpr std::string_view kDeclarations =
-    "#if defined(__cplusplus) && !defined(__CUDA__)\n"
-    "#include \"backends/cuda/program/host_prelude.h\"\n#endif\n";
-
 /// Options of clang's CUDA front end for this processor: no files of a CUDA installation, and the
 /// launch sequence that hands a kernel's arguments on one by one.
 constexpr std::string_view kFrontEnd =
@@ -170,19 +113,7 @@ class ProgramBuild {
  public:
   ProgramBuild(const ProgramSource& source, const fs::path& folder, std::string compiler)
       : source_(source), folder_(folder), compiler_(std::move(compiler)) {
-    for (const char* header : kDeclaredHeaders) {
-      folder_.write(fs::path("cuda") / header, kDeclarations);
-    }
-    for (const auto& [header, what] : kMissingLibraries) {
-      folder_.write(
-          fs::path("cuda") / header,
-          fmt::format("#error \"{}: not emulated; the emulator runs kernels, and no libraries\"\n",
-                      what));
-    }
-    for (const auto& [header, file] : kOwnHeaders) {
-      folder_.write(fs::path("cuda") / header,
-                    fmt::format("#include \"backends/cuda/program/{}\"\n", file));
-    }
+    folder_.write_program_headers();
     folder_.write("empty.fatbin", "");
   }
 
