@@ -76,8 +76,7 @@ std::vector<Arrow> rooms_of_experiments() {
        {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
         root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-      // Lessons read the output of this very program, run as a child.
-      // Schedules are proved and priced.
+      // Graders run this program as a child process. Schedules are proved and priced.
       {labs, {"core/", "parallel/collectives/", confine, page, scripts, labs}},
       {scripts, {"core/", page, scripts}},
       {confine, {"core/", "parallel/launch/", confine}},
@@ -89,9 +88,9 @@ std::vector<Arrow> rooms_of_experiments() {
     below.push_back(root + room);
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
-    if (room == std::string_view("compare/")) below.push_back(scripts);
   }
-  result.back().allowed.insert(result.back().allowed.end(), {check, confine, kernels, labs, web});
+  result.back().allowed.insert(result.back().allowed.end(),
+                               {check, confine, kernels, labs, scripts, web});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
