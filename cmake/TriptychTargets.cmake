@@ -106,6 +106,20 @@ function(triptych_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
+# triptych_embed_files(<output> ROOT <directory> FILES ...): writes <output> in the binary directory, with one line
+# {"name", "content"} of C++ per file.
+function(triptych_embed_files output)
+  cmake_parse_arguments(ARG "" "ROOT" "FILES" ${ARGN})
+  list(JOIN ARG_FILES " " names)
+  list(TRANSFORM ARG_FILES PREPEND ${ARG_ROOT}/ OUTPUT_VARIABLE paths)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${ARG_ROOT} "-DFILES=${names}" -DENTRIES=${output}
+            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake
+    DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake
+    COMMENT "${output}: files as text" VERBATIM)
+endfunction()
+
 # triptych_add_library(<name> [ALONE] [LIGHT] [LOADER] SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes the static library triptych_<name> with the alias triptych::<name>; includes are written
 # from the root of the repository. ALONE is for kernels. LIGHT is for code that takes no time beside the

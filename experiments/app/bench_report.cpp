@@ -41,6 +41,7 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
   for (const auto& moved : row.traffic) {
     result["traffic"].push_back(
         {{"level", moved.level}, {"bytes", moved.bytes}, {"kind", "modelled"}});
+    if (moved.read_bytes > 0) result["traffic"].back()["read_bytes"] = moved.read_bytes;
   }
   result["host"] = measure::host_json(row.host);
   result["plan_memory_mib"] = row.plan_bytes / 1048576;

@@ -2,159 +2,37 @@
 #include "experiments/labs/python_lab.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <deque>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/folder.h"
-#include "core/base/interrupt.h"
-#include "core/io/file_descriptor.h"
 #include "core/io/find_program.h"
 #include "core/io/input_file.h"
 #include "core/io/strict_json.h"
 #include "experiments/labs/chunk_schedule.h"
 #include "experiments/labs/kept_runtime.h"
 #include "experiments/labs/submission.h"
+#include "experiments/scripts/python_process.h"
 
 namespace triptych::labs {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kSchema = 1;
 constexpr std::int64_t kLargestText = std::int64_t{1} << 24;
 constexpr std::size_t kErrorLines = 8, kPrintedLines = 40;
 constexpr std::chrono::seconds kPatience{60};
-constexpr std::size_t kLongestRequest = std::size_t{256} << 20;
 
 /// Modules of all graders, each after those that it imports.
 constexpr const char* kLibraries[] = {"formula", "grading", "cuda", "rtl", "schedule"};
-
-/// Runs the modules that the first line contains. The socket is the standard input.
-constexpr const char* kLoader = R"(
-import json, socket, sys, types
-stream = socket.socket(fileno=0).makefile("rw", encoding="utf-8", newline="\n")
-first = json.loads(stream.readline())
-for name, text in first["modules"].items():
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(text, first["files"][name], "exec"), module.__dict__)
-grading = sys.modules["grading"]
-grading.serve(stream, sys.modules["grader"], first["part"], first["seed"], first["number"])
-)";
-
-std::string python() {
-  if (const auto path = find_program("python3")) return path->string();
-  throw DeviceError(
-      "this lab needs the program \"python3\", which is not on the PATH; triptych doctor has the "
-      "package");
-}
-
-/// Starts `program` with `input` as its standard input. Its prints go to standard error.
-pid_t start_python(const std::string& program, int input) {
-  std::array<std::string, 6> words = {program, "-I", "-S", "-B", "-c", kLoader};
-  std::array<char*, 7> arguments = {};
-  for (std::size_t i = 0; i < words.size(); ++i) arguments.at(i) = words.at(i).data();
-  std::array<char*, 1> environment = {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  pid_t child = -1;
-  const int error =
-      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    throw DeviceError(
-        fmt::format("cannot start {}: {}", program, std::generic_category().message(error)));
-  }
-  return child;
-}
-
-/// A child process that runs a grader in Python and asks this one for all that it needs.
-class GraderProcess {
- public:
-  /// Starts Python and sends it the first line. Throws DeviceError when there is no python3.
-  explicit GraderProcess(const Json& first);
-  /// Ends the child.
-  ~GraderProcess();
-  GraderProcess(const GraderProcess&) = delete;
-  GraderProcess& operator=(const GraderProcess&) = delete;
-
-  /// The next request. Throws InvalidArgument when the child has ended or is silent for a minute,
-  /// and Interrupted when a signal asks this process to stop.
-  Json request();
-  void reply(const Json& answer);
-
- private:
-  internal::FileDescriptor socket_;
-  pid_t child_ = -1;
-  std::string received_;  ///< behind the last whole line
-};
-
-GraderProcess::GraderProcess(const Json& first) {
-  std::array<int, 2> ends = {-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw DeviceError(fmt::format("no socket: {}", std::generic_category().message(errno)));
-  socket_ = internal::FileDescriptor(ends[0]);
-  const internal::FileDescriptor its_end(ends[1]);
-  child_ = start_python(python(), its_end.get());
-  reply(first);
-}
-
-GraderProcess::~GraderProcess() {
-  kill(child_, SIGKILL);
-  internal::retry_interrupted([&] { return waitpid(child_, nullptr, 0); });
-}
-
-void GraderProcess::reply(const Json& answer) {
-  const auto text = answer.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
-  for (std::string_view left = text; !left.empty();) {
-    const auto sent = internal::retry_interrupted(
-        [&] { return send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL); });
-    if (sent < 0) return;  // request() reports that the child has ended
-    left.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
-
-Json GraderProcess::request() {
-  const auto deadline = Clock::now() + kPatience;
-  std::array<char, 65536> part = {};
-  const InterruptGuard guard(false);
-  for (;;) {
-    if (const auto end = received_.find('\n'); end != received_.npos) {
-      const auto line = received_.substr(0, end);
-      received_.erase(0, end + 1);
-      return parse_strict<Json>(line);
-    }
-    if (guard.interrupted()) throw Interrupted();
-    pollfd waiting = {socket_.get(), POLLIN, 0};
-    if (poll(&waiting, 1, 100) <= 0) {
-      if (Clock::now() < deadline) continue;
-      throw InvalidArgument("the grader did not come to an end");
-    }
-    const auto count = recv(socket_.get(), part.data(), part.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || received_.size() > kLongestRequest)
-      throw InvalidArgument("the grader ended before its end; its last words are above");
-    received_.append(part.data(), static_cast<std::size_t>(count));
-  }
-}
 
 /// The part of a grader that runs, and where its answers go.
 struct Session {
@@ -345,15 +223,15 @@ Json reply_to(Session& session, const Json& request) {
 }
 
 /// Serves the grader until its part ends.
-void serve(Session& session, const Json& first) {
-  GraderProcess grader(first);
+void serve(Session& session, const scripts::Script& script) {
+  scripts::PythonProcess grader(script);
   for (;;) {
-    const auto request = grader.request();
+    const auto request = grader.receive();
     const auto call = text_of(request, "call");
     if (call == "end") return;
     if (call == "failed") throw InvalidArgument(text_of(request, "why"));
     if (call == "cannot_grade") throw DeviceError(text_of(request, "why"));
-    grader.reply(reply_to(session, request));
+    grader.send(reply_to(session, request));
   }
 }
 
@@ -370,20 +248,23 @@ struct Texts {
   }
 };
 
-Json first_line(const Lab& lab, const std::string& name, const char* part, std::uint64_t seed) {
-  Json modules, files;
+/// The part of a grader, which sees no environment.
+scripts::Script script_of(const Lab& lab, const std::string& name, const char* part,
+                          std::uint64_t seed) {
+  scripts::Script script = {.user = "this lab",
+                            .name = "the grader",
+                            .modules = {},
+                            .entry = "grading",
+                            .arguments = {{"part", part}, {"seed", seed}, {"number", lab.number}},
+                            .patience = kPatience};
   const auto add = [&](const std::string& module, const std::string& file,
                        std::span<const LabText> texts) {
-    files[module] = fmt::format("graders/{}.py", file);
-    modules[module] = text_in(texts, files[module].get<std::string>());
+    const auto path = fmt::format("graders/{}.py", file);
+    script.modules.push_back({module, path, std::string(text_in(texts, path))});
   };
   for (const auto* library : kLibraries) add(library, library, lab_texts());
   add("grader", name, lab.files);
-  return {{"modules", modules},
-          {"files", files},
-          {"part", part},
-          {"seed", seed},
-          {"number", lab.number}};
+  return script;
 }
 
 Lab described(std::span<const LabText> files, const std::shared_ptr<Texts>& texts) {
@@ -412,11 +293,11 @@ void add_grader(Lab& lab, const std::string& name) {
   lab.grade = [lab, name](const Submission& submission, Bench& bench, Report& report) {
     Session session = {
         .bench = bench, .files = lab.files, .submission = &submission, .report = &report};
-    serve(session, first_line(lab, name, "grade", submission.seed()));
+    serve(session, script_of(lab, name, "grade", submission.seed()));
   };
   lab.predictions = [lab, name](Bench& bench) {
     Session session = {.bench = bench, .files = lab.files};
-    serve(session, first_line(lab, name, "predictions", 0));
+    serve(session, script_of(lab, name, "predictions", 0));
     return session.predictions;
   };
 }

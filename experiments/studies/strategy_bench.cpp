@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/ops/collectives.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/trainer.h"
 
@@ -51,6 +52,19 @@ training::ExecutionConfig machine_of(const StrategyWork& work, const Variant& va
   return config;
 }
 
+/// Adds the elements of a rank's collectives to the row.
+void add_elements(StrategyRow& row, const Graph& graph) {
+  std::int64_t summed = 0, passed = 0;
+  for (const auto& node : graph.nodes()) {
+    if (!node.op->collective()) continue;
+    const auto name = node.op->name();
+    auto& sum = name == AllReduce::kName || name == ReduceScatter::kName ? summed : passed;
+    for (const auto input : node.inputs) sum += graph.spec(input).shape.elements();
+  }
+  row.elements_summed.push_back(summed);
+  row.elements_passed.push_back(passed);
+}
+
 StrategyRow describe(const Variant& variant, const RankPlans& plans) {
   StrategyRow row;
   row.strategy = variant.strategy;
@@ -59,8 +73,10 @@ StrategyRow describe(const Variant& variant, const RankPlans& plans) {
     row.micro_batches = variant.strategy.micro_batches;
     row.bytes_sent = plans.bytes_sent();
   }
-  for (int rank = 0; rank < plans.ranks(); ++rank)
+  for (int rank = 0; rank < plans.ranks(); ++rank) {
     row.memory_bytes.push_back(plans.memory_bytes(rank));
+    add_elements(row, plans.plan(rank).graph);
+  }
   return row;
 }
 
@@ -193,8 +209,9 @@ std::vector<std::vector<StrategyRow>> model_strategies(const StrategyWork& work,
     if (variant.ranks == 1) {
       single_s = step_s;
     } else {
-      const auto price = plans.price(
-          times, {.interconnect = parallel::Interconnect::ring(variant.ranks, cluster.link)});
+      const auto price =
+          plans.price(times, {.interconnect = parallel::make_interconnect(
+                                  cluster.interconnect, variant.ranks, cluster.link)});
       step_s = price.seconds;
       communication_s = price.ranks[0].total_s - price.ranks[0].compute_s;
     }

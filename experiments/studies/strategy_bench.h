@@ -36,7 +36,9 @@ struct StrategyRow {
   double modelled_communication_s = 0;
   std::int64_t bytes_sent = 0;       ///< per step, by the rank that sends most
   std::vector<double> memory_bytes;  ///< of each rank's plan
-  std::optional<double> survey_s;    ///< measurement of the source survey (recorded)
+  /// Per step and rank: elements of collectives that add, and of the others.
+  std::vector<std::int64_t> elements_summed, elements_passed;
+  std::optional<double> survey_s;  ///< measurement of the source survey (recorded)
 
   /// "single" of one rank, else the strategy's text.
   std::string name() const;
@@ -53,6 +55,7 @@ std::vector<StrategyRow> measure_strategies(const StrategyWork& work, int epochs
 struct ModelledCluster {
   machines::MachineFigures figures;
   machines::Assumptions assumptions;
+  std::string interconnect = "ring";  ///< for parallel::make_interconnect
   parallel::Link link;
   bool overlap = true;
 };

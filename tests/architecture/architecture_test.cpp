@@ -64,31 +64,33 @@ std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
   const std::string kernels = root + "kernels/", labs = root + "labs/", web = root + "web/";
-  const std::string confine = root + "confine/";
+  const std::string confine = root + "confine/", scripts = root + "scripts/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Benchmarks against other libraries use the CPU's kernels directly.
-  std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
-                               {data, {"core/", data}},
-                               {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
-                               // A page replays recorded actions of the emulated GPU.
-                               {web,
-                                {"core/", "systolic/", "backends/cuda/emulation/",
-                                 "backends/cuda/lessons/", root + "training/", page, web}},
-                               {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-                               // Lessons read the output of this very program, run as a child.
-                               // Schedules are proved and priced.
-                               {labs, {"core/", "parallel/collectives/", confine, page, labs}},
-                               {confine, {"core/", "parallel/launch/", confine}},
-                               // Students' kernels are for one backend, and compiled as RTL is.
-                               {kernels,
-                                {"core/", "backends/cuda/plain/", "backends/cuda/program/",
-                                 "systolic/sim/toolchain.h", kernels}}};
+  std::vector<Arrow> result = {
+      {root + "studies/rivals/", {"core/", "backends/cpu/"}},
+      {data, {"core/", data}},
+      {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
+      // A page replays recorded actions of the emulated GPU.
+      {web,
+       {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
+        root + "training/", page, web}},
+      {check, {"core/", "parallel/", "backends/all_backends.h", check}},
+      // Graders run this program as a child process. Schedules are proved and priced.
+      {labs, {"core/", "parallel/collectives/", confine, page, scripts, labs}},
+      {scripts, {"core/", page, scripts}},
+      {confine, {"core/", "parallel/launch/", confine}},
+      // Students' kernels are for one backend, and compiled as RTL is.
+      {kernels,
+       {"core/", "backends/cuda/plain/", "backends/cuda/program/", "systolic/sim/toolchain.h",
+        kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.insert(result.back().allowed.end(), {check, confine, kernels, labs, web});
+  result.back().allowed.insert(result.back().allowed.end(),
+                               {check, confine, kernels, labs, scripts, web});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
@@ -394,6 +396,7 @@ TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
                              "experiments/measure",
                              "experiments/page",
                              "experiments/python",
+                             "experiments/scripts",
                              "experiments/studies",
                              "experiments/training",
                              "experiments/training/data",

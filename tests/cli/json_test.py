@@ -179,6 +179,8 @@ class Documents(ProgramTest):
         modelled = self.valid("bench strategies", *tiny, "--device", "rtx2070super", "--link", "pcie3x8")
         self.invalid(modelled, "results", 1, "modelled", "kind", value="measured")
         self.invalid(modelled, "results", 1, "survey", "kind", value="measured")
+        self.invalid(modelled, "results", 1, "elements_summed")
+        self.invalid(modelled, "results", 1, "epoch_model", "fixed")
 
     def test_machines_beside_each_other(self):
         swept = self.document("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1", "--backends",
@@ -193,6 +195,8 @@ class Documents(ProgramTest):
                               "--device", "h200")
         VALIDATOR.validate(rates)
         self.invalid(rates, "results", 0, "levels", 0, "copy", value=1e9)
+        self.invalid(rates, "results", 0, "peaks", "bf16", "source")
+        self.invalid(rates, "results", 2, "links", "host", "beta")
         self.invalid(rates, "results", 1, "reason")
         self.invalid(rates, "results", 3, "sram")
 

@@ -1,8 +1,10 @@
 """`triptych reproduce`: every claim has a verdict, and the verdict follows from the numbers shown."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import pathlib
+import signal
 
-from support import ProgramTest, main
+from support import ProgramTest, main, wait_for
 
 VERDICTS = ["holds here", "holds under these conditions", "out of date", "wrong"]
 
@@ -15,6 +17,15 @@ def rows_of(claim, table=0):
     """The rows of a table as {column: value}."""
     names = [column["name"] for column in claim["tables"][table]["columns"]]
     return [dict(zip(names, map(value, row))) for row in claim["tables"][table]["rows"]]
+
+
+def descendants(parent):
+    """The processes that this one and its children have started."""
+    try:
+        children = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+    return [process for child in children for process in [int(child), *descendants(int(child))]]
 
 
 class Reproduce(ProgramTest):
@@ -95,6 +106,25 @@ class Reproduce(ProgramTest):
         self.expect_error(2, "reproduce", "--claims", "luck", says=['"luck"', "flash-attention"])
         self.succeed("reproduce", "--claims", "matrix-units", "--out", "a/folder/x.html")
         self.assertTrue((self.folder / "a/folder/x.json").exists())
+
+    def test_a_machine_without_python_gets_the_remedy(self):
+        (self.folder / "bin").mkdir()
+        self.expect_error(3, "reproduce", "--claims", "matrix-units", says=["reproduce needs", "python3", "doctor"],
+                          env={"PATH": str(self.folder / "bin")})
+        self.assertFalse((self.folder / "reproduce.html").exists())
+
+    def test_the_error_of_a_command_is_that_of_reproduce(self):
+        self.expect_error(2, "reproduce", "--quick", "--claims", "averaging", "--max-memory", "4",
+                          says=["triptych train", "memory"])
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_signal_ends_the_script_and_its_command(self):
+        running = self.start("reproduce", "--claims", "flash-attention")
+        wait_for(lambda: len(descendants(running.pid)) == 2)
+        processes = descendants(running.pid)
+        running.send_signal(signal.SIGTERM)
+        self.assertEqual(running.wait(timeout=60), 130)
+        wait_for(lambda: not any(pathlib.Path(f"/proc/{process}").exists() for process in processes))
 
     def test_words_for_people_name_the_page_last(self):
         text = self.succeed("reproduce", "--claims", "matrix-units", "--out", "a.html").stdout

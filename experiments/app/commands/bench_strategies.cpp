@@ -30,7 +30,7 @@ struct StrategiesOptions {
   int steps = 4, epochs = 3;
   std::string calibration;
   // With --device.
-  std::string device, link = "rank";
+  std::string device, link = "rank", interconnect = "ring";
   double link_latency_s = 20e-6, link_efficiency = 0.76;
   bool no_overlap = false;
   machines::Assumptions assumptions;
@@ -41,6 +41,7 @@ struct StrategiesOptions {
 struct StrategySet {
   std::string name;  ///< "measured", "plain" or "fitted"
   std::vector<studies::StrategyRow> rows;
+  std::optional<studies::EpochModel> epoch = {};  ///< of the latter two
 };
 
 /// Throws InvalidArgument unless all that the strategy's ranks exchange is part of each step.
@@ -76,6 +77,7 @@ studies::ModelledCluster cluster_of(const StrategiesOptions& options) {
   const auto link = machines::link_of(options.link, cluster.figures);
   cluster.link = {link.alpha.value + options.link_latency_s,
                   link.beta.value * options.link_efficiency};
+  cluster.interconnect = options.interconnect;
   cluster.overlap = !options.no_overlap;
   return cluster;
 }
@@ -86,7 +88,8 @@ std::vector<StrategySet> modelled_sets(const StrategiesOptions& options) {
   const auto cluster = cluster_of(options);
   const auto tables =
       studies::model_strategies(work, cluster, std::array{options.epoch, studies::kSurveyFit});
-  std::vector<StrategySet> sets = {{"plain", tables[0]}, {"fitted", tables[1]}};
+  std::vector<StrategySet> sets = {{"plain", tables[0], options.epoch},
+                                   {"fitted", tables[1], studies::kSurveyFit}};
   for (auto& row : sets[0].rows) row.survey_s = studies::survey_seconds(row.strategy, row.ranks);
   for (auto& row : sets[1].rows) {
     // The fit is one of data parallel and of a pipeline of two.
@@ -114,6 +117,12 @@ page::Json row_json(const StrategySet& set, const studies::StrategyRow& row,
                              {"over", to_string(row.time().kind)}};
   json["bytes_sent"] = row.bytes_sent;
   json["memory_bytes"] = row.memory_bytes;
+  json["elements_summed"] = row.elements_summed;
+  json["elements_passed"] = row.elements_passed;
+  if (set.epoch) {
+    json["epoch_model"] = {{"fixed", page::time_json({set.epoch->fixed_s, TimeKind::Modelled})},
+                           {"micro_batch_efficiency", set.epoch->micro_batch_efficiency}};
+  }
   if (row.epoch.samples > 0) json["peak_memory_mib"] = measure::peak_memory_mib();
   if (row.survey_s) json["survey"] = page::time_json({*row.survey_s, TimeKind::Recorded});
   return json;
@@ -242,6 +251,11 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
   command
       .add_option("--link", options.link,
                   "connection of the devices: pcie3x8, or a link of the device file")
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--interconnect", options.interconnect,
+                  "shape of the links: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
       .only_with("--device")
       .capture_default_str();
   number("--link-latency", options.link_latency_s, number_from(0, 1e9),

@@ -54,7 +54,7 @@ constexpr OptionalTool kTools[] = {
     {"nvcc", "builds the CUDA kernels", "install the CUDA Toolkit 13 from NVIDIA's repository"},
     {"nvidia-smi", "the NVIDIA driver", "install NVIDIA's driver for this GPU"},
     {"mpirun", "runs ranks as processes", "apt-get install libopenmpi-dev openmpi-bin"},
-    {"python3", "grades the labs", "apt-get install python3"},
+    {"python3", "grades the labs and tests the claims", "apt-get install python3"},
     {"verilator", "simulates the systolic array's RTL", mmu::kToolsRemedy},
     {"clang++", "makes that simulation several times faster", "apt-get install clang"},
     {"yosys", "measures the area of the RTL", "apt-get install yosys"},

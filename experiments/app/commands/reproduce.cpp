@@ -5,15 +5,16 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
+#include <filesystem>
+#include <utility>
 
+#include "core/base/error.h"
 #include "core/base/list_text.h"
+#include "core/base/memory_budget.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
-#include "experiments/page/json.h"
-#include "experiments/studies/claim.h"
-#include "experiments/studies/laboratory.h"
+#include "experiments/scripts/python_process.h"
 #include "experiments/studies/reproduce_page.h"
 
 namespace triptych::app {
@@ -25,38 +26,62 @@ struct ReproduceOptions {
   bool quick = false;
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+/// The files of experiments/studies/claims, each after those that it imports.
+constexpr std::pair<std::string_view, std::string_view> kClaims[] = {
+#include "claims.inc"
+};
 
-/// How many claims got each verdict.
-page::Json summary_of(const page::Json& claims) {
-  page::Json summary = page::Json::object();
-  for (const auto verdict :
-       {studies::ClaimVerdict::HoldsHere, studies::ClaimVerdict::HoldsUnderConditions,
-        studies::ClaimVerdict::OutOfDate, studies::ClaimVerdict::Wrong})
-    summary[std::string(to_string(verdict))] = 0;
-  for (const auto& claim : claims) {
-    auto& count = summary[claim.at("verdict").get<std::string>()];
-    count = count.get<int>() + 1;
+scripts::Script script_of(const ReproduceOptions& options) {
+  std::vector<std::string> claims, common;
+  if (!options.claims.empty()) claims = split_list(options.claims);
+  if (const auto limit = memory_budget().limit(); limit < physical_memory())
+    common = {"--max-memory", std::to_string(limit >> 20)};
+  scripts::Script script = {
+      .user = "reproduce",
+      .name = "the script of the claims",
+      .modules = {},
+      .entry = "reproduce",
+      .arguments = {{"program", std::filesystem::read_symlink("/proc/self/exe").string()},
+                    {"claims", claims},
+                    {"quick", options.quick},
+                    {"options", common}},
+      .inherits_environment = true};
+  for (const auto& [file, text] : kClaims) {
+    const auto name = std::string(file.substr(0, file.find('.')));
+    script.modules.push_back({name, fmt::format("claims/{}", file), std::string(text)});
   }
-  return summary;
+  return script;
 }
 
-page::Json examine(const std::vector<const studies::Claim*>& wanted, bool quick) {
-  studies::Laboratory laboratory(quick);
-  page::Json claims = page::Json::array();
-  for (const auto* claim : wanted) {
-    const auto start = std::chrono::steady_clock::now();
-    say(fmt::format("{} …", claim->id));
-    claims.push_back(to_json(*claim, claim->examine(laboratory)));
-    claims.back()["seconds"] = page::time_json({seconds_since(start), TimeKind::Measured});
+/// Throws the exception whose exit code a command had.
+[[noreturn]] void fail(const std::string& why, int exit_code) {
+  switch (exit_code) {
+    case kUsage:
+      throw InvalidArgument(why);
+    case kNoDevice:
+      throw DeviceError(why);
+    case kUnsupported:
+      throw UnsupportedError(why);
+    case kNumeric:
+      throw NumericError(why);
+    default:
+      throw Error(why);
   }
-  auto summary = summary_of(claims);
-  return {{"claims", std::move(claims)}, {"summary", std::move(summary)}, {"quick", quick}};
 }
 
-void print_findings(const page::Json& results) {
+/// Runs the script of the claims, which runs other commands of this program.
+Json examine(const ReproduceOptions& options) {
+  scripts::PythonProcess script(script_of(options));
+  for (;;) {
+    auto message = script.receive();
+    if (message.contains("results")) return std::move(message["results"]);
+    if (message.contains("failed"))
+      fail(message.at("failed").get<std::string>(), message.at("code").get<int>());
+    say(message.at("say").get<std::string>());
+  }
+}
+
+void print_findings(const Json& results) {
   for (const auto& claim : results.at("claims")) {
     print_text("{}: {}\n  \"{}\" ({})\n  {}\n", claim.at("id").get<std::string>(),
                claim.at("verdict").get<std::string>(), claim.at("claim").get<std::string>(),
@@ -68,11 +93,9 @@ void print_findings(const page::Json& results) {
 }
 
 void run(const ReproduceOptions& options, const Context& context) {
-  const auto ids = split_list(options.claims);
-  const auto claims = options.claims.empty() ? studies::find_claims({}) : studies::find_claims(ids);
   PageFiles files;
   if (!options.out.empty()) files = page_files(options.out);
-  const auto results = examine(claims, options.quick);
+  const auto results = examine(options);
   const auto document = app::document("reproduce", results);
   if (!options.out.empty()) {
     write_own_file(files.page, studies::reproduce_page(document));
