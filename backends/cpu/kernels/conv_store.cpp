@@ -36,24 +36,33 @@ void store_row(const ChannelStore<Finish>& store, std::int64_t channel, const Po
   });
 }
 
-/// Two taps of one kernel row interleave to a contiguous row of y.
+// Columns that store_row_pair interleaves at once.
+constexpr std::int64_t kPairedColumns = 256;
+
+/// Two taps of one kernel row interleave to a contiguous row of y. All columns of the block are one
+/// loop, however short the grid's rows are.
 template <class Finish>
 void store_row_pair(const ChannelStore<Finish>& store, std::int64_t channel,
                     const PositionGrid& grid, Range n, const typename Finish::Sum* left,
                     const typename Finish::Sum* right) {
   auto* plane = store.y + channel * store.plane;
-  simd([=, &store] {
-    store.finish.with(channel, [=](const auto& finished) {
-      for_each_grid_row(grid, n, [=](std::int64_t at, std::int64_t position, std::int64_t count) {
-        auto* to = plane + position;
+  typename Finish::Out both[2 * kPairedColumns];
+  for (auto begin = n.begin; begin < n.end; begin += kPairedColumns) {
+    const Range part = {begin, std::min(n.end, begin + kPairedColumns)};
+    simd([&store, channel, to = &both[0], first = left + (begin - n.begin),
+          second = right + (begin - n.begin), count = part.size()] {
+      store.finish.with(channel, [=](const auto& finished) {
 #pragma GCC ivdep
         for (std::int64_t i = 0; i < count; ++i) {
-          to[2 * i] = finished(left[at + i]);
-          to[2 * i + 1] = finished(right[at + i]);
+          to[2 * i] = finished(first[i]);
+          to[2 * i + 1] = finished(second[i]);
         }
       });
     });
-  });
+    for_each_grid_row(grid, part, [&](std::int64_t at, std::int64_t position, std::int64_t count) {
+      std::copy_n(both + 2 * at, 2 * count, plane + position);
+    });
+  }
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ void add_fused_elementwise_cases(std::vector<OpCase>& cases) {
   add("tanh_gradient", "TanhGradient(., 1)", {f32({33}), f32({33})}, false);
   add("attributes", "Mul(., 1); Clip(., min=0.25, max=0.75); Mul(., 2); Elu(., alpha=2)",
       {f32({70}, 0, 1), f32({}, 0, 1), f32({70}, 0, 1)}, false);
+  add("ramp", "Mul(., 1); Add(., 2); Clip(., min=0.25, max=0.75); Mul(., 3)",
+      {f32({700}, 0, 1), f32({}, 0, 1), f32({1}, 0, 1), f32({700}, 0, 1)}, false);
   const double tiny = 0x1p-126, nan = std::numeric_limits<double>::quiet_NaN();
   const auto edges = exactly(DType::F32, {8}, {tiny, -tiny, tiny / 2, -tiny / 2, 0, -0.0, nan, 1});
   add("relu_of_edges", "Relu(.)", {edges}, false);

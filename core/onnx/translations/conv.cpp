@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/onnx/node_import.h"
 #include "core/onnx/translations/window.h"
 #include "core/ops/concat.h"
@@ -65,11 +67,26 @@ void require_kernel(const NodeImport& n, const WindowAttributes& window, const D
   }
 }
 
+/// A kernel of one element that visits every position.
+bool is_pointwise(const WindowAttributes& window, const Dims& kernel) {
+  const auto are = [](const auto& list, std::int64_t value) {
+    return std::ranges::all_of(list, [=](auto each) { return each == value; });
+  };
+  return are(kernel, 1) && are(window.strides, 1) && are(window.pads, 0);
+}
+
 ValueId convolve_volume(const NodeImport& n, Conv op, const std::vector<ValueId>& in) {
   const Shape x = n.graph.spec(in[0]).shape, w = n.graph.spec(in[1]).shape;
   const Dims sizes = {x[2], x[3], x[4]}, kernel = {w[2], w[3], w[4]};
   require_kernel(n, op, kernel);
   const auto window = resolved_padding(n, op, sizes, kernel);
+  if (is_pointwise(window, kernel)) {  // of images whose depths are further rows
+    auto images = in;
+    images[0] = n.reshape(in[0], {x[0], x[1], x[2] * x[3], x[4]});
+    images[1] = n.reshape(in[1], {w[0], w[1], 1, 1});
+    set_window(op, {});
+    return n.reshape(n.apply(make_op(op), images), {x[0], w[0], x[2], x[3], x[4]});
+  }
   auto images = in;
   images[0] = depths_as_channels(n, in[0], window, kernel[0]);
   images[1] = n.reshape(in[1], {w[0], w[1] * w[2], w[3], w[4]});
@@ -97,6 +114,28 @@ std::vector<ValueId> conv(NodeImport& n) {
   return {n.like(0, n.apply(make_op(op), operands(n)))};
 }
 
+/// Depths of the weight that reach different output depths, as channels of one convolution. `op`
+/// and `images` are those of spread_volume.
+ValueId spread_apart(const NodeImport& n, const ConvTranspose& op, ValueId images,
+                     const std::vector<ValueId>& in) {
+  const Shape x = n.graph.spec(in[0]).shape, w = n.graph.spec(in[1]).shape;
+  std::vector<ValueId> operands = {images, n.reshape(in[1], {w[0], w[1] * w[2], w[3], w[4]})};
+  if (in.size() > 2) {
+    const auto channels = n.graph.spec(in[2]).shape.elements();
+    Concat repeat;
+    repeat.axis = 1;
+    const std::vector<ValueId> copies(static_cast<std::size_t>(w[2]),
+                                      n.reshape(in[2], {channels, 1}));
+    operands.push_back(n.reshape(n.apply(make_op(repeat), copies), {channels * w[2]}));
+  }
+  const auto y = n.apply(make_op(op), operands);
+  const Shape s = n.graph.spec(y).shape;
+  const auto channels = s[1] / w[2];
+  const auto volumes = n.reshape(y, {x[0], x[2], channels, w[2], s[2], s[3]});
+  return n.reshape(n.transpose(volumes, {0, 2, 1, 3, 4, 5}),
+                   {x[0], channels, x[2] * w[2], s[2], s[3]});
+}
+
 /// Each depth of the weight spreads the images of all input depths over the output depths that it
 /// reaches. Overlapping contributions are summed.
 ValueId spread_volume(const NodeImport& n, ConvTranspose op, const std::vector<ValueId>& in) {
@@ -114,6 +153,11 @@ ValueId spread_volume(const NodeImport& n, ConvTranspose op, const std::vector<V
       n.reshape(n.transpose(in[0], {0, 2, 1, 3, 4}), {x[0] * x[2], x[1], x[3], x[4]});
   const auto stride = window.strides[0], dilation = window.dilations[0];
   const auto depths = (x[2] - 1) * stride + (w[2] - 1) * dilation + 1 + extra[0];
+  const auto behind = depths - window.pads[3];
+  if (window.pads[0] >= behind) n.broken("nothing is left between the pads");
+  if (stride == w[2] && dilation == 1 && extra[0] == 0) {
+    return n.slice(spread_apart(n, op, images, in), 2, window.pads[0], behind);
+  }
   ValueId sum;
   for (std::int64_t t = 0; t < w[2]; ++t) {
     const auto slice = n.reshape(n.slice(in[1], 2, t, t + 1), {w[0], w[1], w[3], w[4]});
@@ -128,8 +172,6 @@ ValueId spread_volume(const NodeImport& n, ConvTranspose op, const std::vector<V
     spread = padded(n, spread, 1, first, depths - first - (x[2] - 1) * stride - 1);
     sum = t == 0 ? spread : n.f.add(sum, spread);
   }
-  const auto behind = depths - window.pads[3];
-  if (window.pads[0] >= behind) n.broken("nothing is left between the pads");
   auto y = n.transpose(n.slice(sum, 1, window.pads[0], behind), {0, 2, 1, 3, 4});
   if (in.size() > 2) {
     y = n.f.add(y, n.reshape(in[2], {n.graph.spec(in[2]).shape.elements(), 1, 1, 1}));

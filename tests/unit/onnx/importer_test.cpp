@@ -135,6 +135,29 @@ TEST(OnnxImporter, transposed_convolution_in_three_dimensions) {
               ElementsAre(10.5, 0.5, 21.5, 0.5, 2.5));
 }
 
+/// Depths of the kernel that do not meet in an output: two channels, two depths of 2 x 1 each, the
+/// first output depth cut off.
+TEST(OnnxImporter, transposed_convolution_whose_depths_stand_apart) {
+  Sample sample;
+  sample.input("x", {1, 1, 2, 1, 1}).node("ConvTranspose", {"x", "w", "b"}, {"y"}).output("y");
+  sample.integers("strides", {2, 1, 1}).integers("pads", {1, 0, 0, 0, 0, 0});
+  sample.floats("w", {1, 2, 2, 2, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  sample.floats("b", {2}, {0.5F, 0.25F});
+  EXPECT_THAT(evaluated(sample, tensor({1, 1, 2, 1, 1}, {10, 100})),
+              ElementsAre(30.5, 40.5, 100.5, 200.5, 300.5, 400.5, 70.25, 80.25, 500.25, 600.25,
+                          700.25, 800.25));
+}
+
+/// A kernel of one element mixes the channels of each position.
+TEST(OnnxImporter, pointwise_convolution_in_three_dimensions) {
+  Sample sample;
+  sample.input("x", {1, 2, 2, 1, 2}).node("Conv", {"x", "w", "b"}, {"y"}).output("y");
+  sample.floats("w", {1, 2, 1, 1, 1}, {10, 1});
+  sample.floats("b", {1}, {0.5F});
+  EXPECT_THAT(evaluated(sample, tensor({1, 2, 2, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8})),
+              ElementsAre(15.5, 26.5, 37.5, 48.5));
+}
+
 TEST(OnnxImporter, pooling_in_three_dimensions) {
   const auto pooled = [](const char* op) {
     Sample sample;
