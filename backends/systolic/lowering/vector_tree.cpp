@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/base/reduction.h"
 
@@ -19,6 +20,7 @@ std::uint32_t tree_width(std::uint32_t columns) {
 
 std::vector<VectorBlock> blocks_of(VectorProgram& program, std::size_t count) {
   std::vector<VectorBlock> blocks;
+  blocks.reserve(count);
   for (std::size_t i = 0; i < count; ++i) blocks.push_back(program.allocate());
   return blocks;
 }
