@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/systolic_backend.h"
 
+#include <fmt/core.h>
+
 #include "backends/systolic/kernel_list.h"
 #include "backends/systolic/systolic_device.h"
 
@@ -43,6 +45,15 @@ Verdict needs_bf16(const KernelQuery&) {
       "bf16-exact)");
 }
 
+/// Rows of a vector memory that is large enough for every kernel.
+constexpr std::uint32_t kLeastVectorRows = 512;
+
+Verdict needs_vector_rows(const KernelQuery&) {
+  return Verdict::no(fmt::format(
+      "the vector memory has fewer than {} rows; give the machine's file \"vector_rows\": 1024",
+      kLeastVectorRows));
+}
+
 std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,
                                        const std::vector<KernelEntry>& others,
                                        Verdict (*refuse)(const KernelQuery&)) {
@@ -64,7 +75,8 @@ KernelTable kernel_table(const mmu::MachineConfig& machine) {
     kernels.insert(kernels.end(), added.begin(), added.end());
     return kernels;
   }();
-  if (machine.has_vector_unit()) return vector;
+  static const auto few_rows = with_refusals(bf16, all_kernels().vector, &needs_vector_rows);
+  if (machine.has_vector_unit()) return machine.vector_rows < kLeastVectorRows ? few_rows : vector;
   return machine.pe == mmu::PeKind::Bf16 ? bf16 : int8;
 }
 

@@ -1,6 +1,6 @@
 """The promise of bf16-exact: one training run gives the same bits on the CPU, on GPUs, on the RTL and on twins of any size.
 
-  same_bits.py PROGRAM [--steps 2] [--batch 1] [--gpus cuda-emulated cuda] [--twins mmu16 mmu8 mmu32] [--rtl mmu16]
+  same_bits.py PROGRAM [--steps 2] [--batch 1] [--gpus cuda-emulated cuda] [--twins mmu16 mmu8 mmu32 mmu4-vector] [--rtl mmu16]
 
 Trains unet-s on each machine with one thread, on one core, and compares every loss and the fingerprint of all weights; an
 option with no names leaves its machines out. Exit status 1: they differ. Machines that are not here (no GPU, no RTL in the
@@ -27,7 +27,7 @@ def parse_arguments():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--gpus", nargs="*", default=["cuda-emulated", "cuda"])
     parser.add_argument("--rtl", nargs="*", default=["mmu16"])
-    parser.add_argument("--twins", nargs="*", default=["mmu16", "mmu8", "mmu32"])
+    parser.add_argument("--twins", nargs="*", default=["mmu16", "mmu8", "mmu32", "mmu4-vector"])
     return parser.parse_args()
 
 

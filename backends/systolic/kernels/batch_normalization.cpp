@@ -130,6 +130,7 @@ void for_each_group(VectorProgram& program, const ChannelPlanes& planes, std::ui
 /// Rows of a group, as many vectors as are asked for.
 std::vector<VectorBlock> rows_of_group(const ChannelGroup& group, std::size_t count) {
   std::vector<VectorBlock> rows;
+  rows.reserve(count);
   for (std::size_t i = 0; i < count; ++i) rows.push_back(group.program().allocate(group.count()));
   return rows;
 }

@@ -81,7 +81,7 @@ Emit emit_of(const ChainStep& step) {
     const auto found = std::ranges::find(functions, kind, [](const auto& f) { return f.kind; });
     return found == functions.end() ? nullptr : found->emit;
   };
-  return step.unary ? find(kUnaryFunctions, *step.unary) : find(kBinaryFunctions, step.binary);
+  return step.unary ? find(kUnaryFunctions, step.unary->kind) : find(kBinaryFunctions, step.binary);
 }
 
 /// A single operator is a chain of one. Empty: it is no link of a chain.

@@ -51,7 +51,7 @@ struct PoolLanes {
   }
 };
 
-/// Calls body(block of masks) once they are loaded.
+/// The masks, a row each.
 VectorBlock load_masks(VectorProgram& program, const PoolLanes& lanes, std::uint64_t address) {
   const VectorBlock masks = program.allocate(lanes.steps + 1);
   program.load(address, lanes.parameters(), lanes.columns, masks);
@@ -117,8 +117,7 @@ struct PoolWalk {
 };
 
 template <class PoolOp>
-VectorTask pool_task(const KernelQuery& query, const mmu::MachineConfig& machine,
-                     std::uint32_t blocks, const PoolLanes& lanes,
+VectorTask pool_task(const KernelQuery& query, std::uint32_t blocks, const PoolLanes& lanes,
                      void (*emit)(VectorProgram&, const VectorAddresses&, const PoolWalk&,
                                   const PoolLanes&)) {
   const Shape& x = query.inputs[0].spec.shape;
@@ -129,7 +128,6 @@ VectorTask pool_task(const KernelQuery& query, const mmu::MachineConfig& machine
   task.emit = [=](VectorProgram& program, const VectorAddresses& at) {
     emit(program, at, walk, lanes);
   };
-  static_cast<void>(machine);
   return task;
 }
 
@@ -140,7 +138,7 @@ struct MaxPoolPlanner {
     return accepts_vectors(query);
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    return pool_task<MaxPool>(query, machine, 6, PoolLanes(machine.columns, false), &emit);
+    return pool_task<MaxPool>(query, 6, PoolLanes(machine.columns, false), &emit);
   }
 
  private:
@@ -178,7 +176,7 @@ struct MaxPoolGradientPlanner {
     return accepts_vectors(query);
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    return pool_task<MaxPoolGradient>(query, machine, 10, PoolLanes(machine.columns, true), &emit);
+    return pool_task<MaxPoolGradient>(query, 10, PoolLanes(machine.columns, true), &emit);
   }
 
  private:

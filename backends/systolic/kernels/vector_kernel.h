@@ -2,7 +2,7 @@
 // loads, operations and stores, and copies results back. An operator is a planner:
 //   struct Planner {
 //     static Verdict accepts(const KernelQuery& query);
-//     static VectorTask task(const KernelQuery& query);
+//     static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine);
 //   };
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -2,6 +2,7 @@
 #include "backends/systolic/lowering/vector_copy.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace triptych::systolic {

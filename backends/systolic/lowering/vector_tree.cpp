@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/base/reduction.h"
 
@@ -19,6 +20,7 @@ std::uint32_t tree_width(std::uint32_t columns) {
 
 std::vector<VectorBlock> blocks_of(VectorProgram& program, std::size_t count) {
   std::vector<VectorBlock> blocks;
+  blocks.reserve(count);
   for (std::size_t i = 0; i < count; ++i) blocks.push_back(program.allocate());
   return blocks;
 }
@@ -41,6 +43,8 @@ VectorTree::VectorTree(VectorProgram& program, std::vector<std::uint64_t> addres
       scratch_(scratch),
       width_(tree_width(program.lanes())),
       rows_per_group_(kTreeLanes / width_),
+      groups_per_row_(std::max(1U, program.lanes() / kTreeLanes)),
+      row_lanes_(groups_per_row_ * width_),
       operands_(blocks_of(program, addresses_.size())),
       terms_(blocks_of(program, terms)),
       sums_(blocks_of(program, terms)),
@@ -69,7 +73,7 @@ void VectorTree::sum(std::span<const TreeBlock> blocks, const Terms& terms,
 }
 
 void VectorTree::sum_equal_blocks(std::span<const TreeBlock> blocks, const Terms& terms) {
-  const auto rows = static_cast<std::uint32_t>((blocks[0].count + width_ - 1) / width_);
+  const auto rows = static_cast<std::uint32_t>((blocks[0].count + row_lanes_ - 1) / row_lanes_);
   const std::uint32_t room = program_.block_rows() / rows_per_group_ * rows_per_group_;
   const std::size_t at_once = std::max<std::size_t>(1, program_.block_rows() / rows);
   while (!blocks.empty()) {
@@ -100,20 +104,21 @@ void VectorTree::add_tile(const Tile& tile, const Terms& terms) {
 
 /// Blocks that follow each other without a gap take one load.
 void VectorTree::load(const Tile& tile) {
-  const std::int64_t skipped = std::int64_t{tile.first} * width_;
+  const std::int64_t skipped = std::int64_t{tile.first} * row_lanes_;
   for (std::size_t o = 0; o < operands_.size(); ++o) {
     for (std::size_t b = 0; b < tile.blocks.size();) {
       const TreeBlock& block = tile.blocks[b];
-      const std::int64_t count = std::min(block.count - skipped, std::int64_t{tile.rows} * width_);
+      const std::int64_t count =
+          std::min(block.count - skipped, std::int64_t{tile.rows} * row_lanes_);
       const auto row = static_cast<std::uint32_t>(b) * tile.rows;
       std::int64_t all = count;
       const auto follows = [&] {
         return b < tile.blocks.size() && tile.blocks[b].first == block.first + all &&
-               all % width_ == 0;
+               all % row_lanes_ == 0;
       };
       for (++b; follows(); ++b) all += count;
       program_.load(addresses_[o] + static_cast<std::uint64_t>(4 * (block.first + skipped)), all,
-                    width_, operands_[o].from(row));
+                    row_lanes_, operands_[o].from(row));
     }
   }
 }
@@ -121,8 +126,8 @@ void VectorTree::load(const Tile& tile) {
 /// Lanes behind the last element of a block add +0.
 void VectorTree::mask_rest(const Tile& tile) {
   const std::int64_t count = tile.blocks[0].count;
-  const auto rest = static_cast<std::uint32_t>(count % width_);
-  if (rest == 0 || (tile.first + tile.rows) * std::int64_t{width_} < count) return;
+  const auto rest = static_cast<std::uint32_t>(count % row_lanes_);
+  if (rest == 0 || (tile.first + tile.rows) * std::int64_t{row_lanes_} < count) return;
   if (masked_ != rest) {
     program_.use_rows(1);
     program_.apply(VectorOperation::Fill, mask_, {}, VectorOperand::bits(~0U));
@@ -150,6 +155,8 @@ void VectorTree::accumulate(const Tile& tile, VectorBlock term, VectorBlock sums
   const std::uint32_t used = std::min(rows_per_group_, tile.rows);
   for (std::uint32_t first = 0; first < tile.rows; first += rows_per_group_) {
     const bool starts = tile.first == 0 && first == 0;
+    const std::int64_t rest =
+        tile.blocks[0].count - std::int64_t{row_lanes_} * (tile.first + first);
     for_each_row(blocks, std::min(rows_per_group_, tile.rows - first),
                  [&](std::uint32_t block, std::uint32_t row, bool by_row) {
                    const auto at = [&](VectorBlock rows, std::uint32_t step) {
@@ -162,7 +169,18 @@ void VectorTree::accumulate(const Tile& tile, VectorBlock term, VectorBlock sums
                      program_.apply(VectorOperation::Add, sum, value, 0.0F);
                    else
                      program_.apply(VectorOperation::Add, sum, sum, value);
+                   add_other_groups(value, rest, sum);
                  });
+  }
+}
+
+/// The groups of 32 lanes behind the first one, in the order of the elements. Rows of the operands
+/// are free when their terms are there.
+void VectorTree::add_other_groups(VectorBlock value, std::int64_t elements, VectorBlock sum) {
+  const VectorBlock moved = operands_[0];
+  for (std::uint32_t lane = width_; lane < row_lanes_ && lane < elements; lane += width_) {
+    program_.rotate(value, lane, moved);
+    program_.apply(VectorOperation::Add, sum, sum, moved);
   }
 }
 
@@ -183,7 +201,7 @@ void VectorTree::fold(std::uint32_t blocks, std::uint32_t used, VectorBlock sums
                    program_.apply(VectorOperation::Add, low, low, high);
                  });
   }
-  const VectorBlock first = sums.with_step(used), moved = terms_[0];
+  const VectorBlock first = sums.with_step(used), moved = operands_[0];
   program_.use_rows(blocks);
   for (; half > 0; half /= 2) {
     program_.rotate(first, half, moved);

@@ -1,5 +1,6 @@
 // The stated reduction tree (core/base/reduction.h) as a program of the vector unit. A lane of the
-// tree is a lane of the unit as far as it has 32, otherwise a lane of one of several rows.
+// tree is one of the unit's first 32 lanes, or of one of several rows where it has fewer. Terms
+// fill wider rows, whose further groups of 32 lanes are rotated to the first one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -61,6 +62,7 @@ class VectorTree {
   void load(const Tile& tile);
   void mask_rest(const Tile& tile);
   void accumulate(const Tile& tile, VectorBlock term, VectorBlock sums);
+  void add_other_groups(VectorBlock value, std::int64_t elements, VectorBlock sum);
   void fold(std::uint32_t blocks, std::uint32_t used, VectorBlock sums);
   void push(VectorBlock sum, Pending& pending);
   void finish(Pending& pending, VectorBlock total);
@@ -71,7 +73,10 @@ class VectorTree {
   VectorProgram& program_;
   std::vector<std::uint64_t> addresses_;
   std::uint64_t scratch_;
-  std::uint32_t width_, rows_per_group_;  ///< lanes in use, and rows that hold 32 lanes
+  std::uint32_t width_;           ///< lanes of the tree in a row
+  std::uint32_t rows_per_group_;  ///< that hold its 32 lanes
+  std::uint32_t groups_per_row_;  ///< of 32 elements, where a row has more lanes
+  std::uint32_t row_lanes_;       ///< elements of a row
   std::vector<VectorBlock> operands_, terms_, sums_;
   std::vector<Pending> pending_;
   VectorBlock mask_;

@@ -1,0 +1,51 @@
+"""A machine with a vector unit trains without its host. Its work is counted, priced, and named where it is refused."""
+# SPDX-License-Identifier: Apache-2.0
+from support import FEW, TINY, ProgramTest, main
+
+EXACT = ["--contract", "bf16-exact"]
+ARRAY = ["--backend", "systolic", *EXACT]
+VECTORS, PLAIN = [*ARRAY, "--machine", "mmu4-vector"], [*ARRAY, "--machine", "mmu4"]
+
+
+class VectorUnit(ProgramTest):
+    def test_a_network_trains_without_the_host_to_the_bits_of_the_cpu(self):
+        train = [*FEW, "--epochs", "1"]
+        array = self.train(*train, *VECTORS)
+        self.assert_same_training(array, self.train(*train, *EXACT))
+        self.assertEqual(array["host"]["nodes"], 0)
+        self.assertGreater(self.train(*train, *PLAIN)["host"]["nodes"], 20)
+
+    def test_only_the_vector_unit_counts_and_prices_vectors(self):
+        def nodes(machine):
+            return self.document("bench", "--mode", "train", *TINY, *machine, "--layers")["results"][0]["array"]
+
+        def vectors(node):
+            parts = {part["part"] for part in node["energy"]["parts"]}
+            return ({name for name in node["counters"] if name.startswith("vector_")},
+                    {part for part in parts if part.startswith("vector ")})
+        products = nodes(PLAIN)
+        for node in products:
+            self.assertEqual(vectors(node), (set(), set()), node["node"])
+        names = {node["node"] for node in products}
+        for node in nodes(VECTORS):
+            counters, parts = vectors(node)
+            self.assertEqual(len(parts), 4, node["node"])
+            if node["node"] in names:
+                self.assertEqual(counters, set())
+                continue
+            self.assertEqual(node["counters"]["macs"], 0)
+            self.assertLess(node["counters"]["vector_cycles"], node["counters"]["cycles"])
+            self.assertGreater(node["counters"]["vector_cycles"], node["counters"]["cycles"] / 2)
+            memory = next(part for part in node["energy"]["parts"] if part["part"] == "vector memory")
+            self.assertEqual(memory["events"], 32 * (node["counters"]["vector_reads"] + node["counters"]["vector_writes"]))
+
+    def test_the_host_takes_what_the_unit_refuses_and_explain_says_why(self):
+        explained = self.document("explain", *TINY, "--classes", "3", *VECTORS)["results"][0]
+        on_host = {node["op"].split("(")[0]: node["why"] for node in explained["nodes"] if node["device"].startswith("cpu")}
+        self.assertIn("no kernel for SoftmaxCrossEntropyLoss", on_host["SoftmaxCrossEntropyLoss"])
+        self.assertNotIn("BatchNormalization", on_host)
+        self.assertEqual(explained["host"]["nodes"], len([n for n in explained["nodes"] if n["device"].startswith("cpu")]))
+
+
+if __name__ == "__main__":
+    main()
