@@ -67,22 +67,19 @@ std::vector<Arrow> rooms_of_experiments() {
   const std::string confine = root + "confine/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Benchmarks against other libraries use the CPU's kernels directly.
-  std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
-                               {data, {"core/", data}},
-                               {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
-                               // A page replays recorded actions of the emulated GPU.
-                               {web,
-                                {"core/", "systolic/", "backends/cuda/emulation/",
-                                 "backends/cuda/lessons/", root + "training/", page, web}},
-                               {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-                               // Lessons read the output of this very program, run as a child.
-                               // Schedules are proved and priced.
-                               {labs, {"core/", "parallel/collectives/", confine, page, labs}},
-                               {confine, {"core/", "parallel/launch/", confine}},
-                               // Students' kernels are for one backend, and compiled as RTL is.
-                               {kernels,
-                                {"core/", "backends/cuda/plain/", "backends/cuda/program/",
-                                 "systolic/sim/toolchain.h", kernels}}};
+  std::vector<Arrow> result = {
+      {root + "studies/rivals/", {"core/", "backends/cpu/"}},
+      {data, {"core/", data}},
+      {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
+      // A page replays recorded actions of the emulated GPU.
+      {web, {"core/", "systolic/", "backends/cuda/", root + "training/", page, web}},
+      {check, {"core/", "parallel/", "backends/all_backends.h", check}},
+      // Lessons read the output of this very program, run as a child.
+      // Schedules are proved and priced.
+      {labs, {"core/", "parallel/collectives/", confine, page, labs}},
+      {confine, {"core/", "parallel/launch/", confine}},
+      // Students' kernels are for one backend, and compiled as RTL is.
+      {kernels, {"core/", "backends/cuda/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
@@ -181,8 +178,7 @@ TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
     const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/kernels/",
-                                               "experiments/studies/rivals/",
-                                               "experiments/web/gpu_record.cpp"};
+                                               "experiments/studies/rivals/", "experiments/web/"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       const bool names_a_backend = line.starts_with("#include \"backends/") &&
