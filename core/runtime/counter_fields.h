@@ -10,6 +10,7 @@
 namespace triptych {
 
 constexpr std::string_view to_string(MemorySpace space) {
+  if (space == MemorySpace::Constant) return "constant";
   return space == MemorySpace::Global ? "global" : "shared";
 }
 constexpr std::string_view to_string(MemoryAccess access) {
@@ -24,7 +25,7 @@ void visit_accesses(const AccessCounters& at, std::optional<MemorySpace> space,
   visit("requests", at.requests);
   visit("lanes", at.lanes);
   visit("useful_bytes", at.useful_bytes);
-  if (space != MemorySpace::Shared) {
+  if (!space || space == MemorySpace::Global) {
     visit("distinct_bytes", at.distinct_bytes);
     visit("sectors", at.sectors);
   }

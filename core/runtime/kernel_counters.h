@@ -12,7 +12,7 @@
 
 namespace triptych {
 
-enum class MemorySpace : std::uint8_t { Global, Shared };
+enum class MemorySpace : std::uint8_t { Global, Shared, Constant };
 enum class MemoryAccess : std::uint8_t { Load, Store, Atomic };
 
 /// A place in a kernel's source that touches memory.
@@ -34,6 +34,7 @@ struct AccessCounters {
   std::uint64_t sectors = 0;  ///< global: distinct 32-byte sectors, of all requests
   /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each,
   /// atomic operations on one word, too. 8 bytes a lane are served by half warps, 16 by quarters.
+  /// Constant: different addresses of each request, which the cache serves one after another.
   std::uint64_t wavefronts = 0;
 
   AccessCounters& operator+=(const AccessCounters& other);

@@ -156,7 +156,10 @@ const std::vector<CommandGuide> kGuides = {
 
     {"page", kTeach, {"triptych page runs/mine", "triptych page array --out array.html"}},
     {"page array", "", {"triptych page array", "triptych page array --out array.html"}},
-    {"page gpu", "", {"triptych page gpu", "triptych page gpu --out gpu.html"}},
+    {"page gpu",
+     "",
+     {"triptych page gpu",
+      "triptych page gpu mine.cu f32:1024=1 f32:1024 --block 256 --out mine.html"}},
     {"page collectives",
      "",
      {"triptych page collectives", "triptych page collectives --out ring.html"}},

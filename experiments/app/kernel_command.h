@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "experiments/app/confinement.h"
 #include "experiments/app/options.h"
 #include "experiments/kernels/kernel_run.h"
+#include "experiments/kernels/program_run.h"
 
 namespace triptych::app {
 
@@ -33,6 +35,18 @@ std::vector<std::string> compiler_options(const KernelCommand& options);
 /// True when the file is to run as a whole: it launches its kernels itself, and no option describes
 /// a launch.
 bool is_program(const KernelCommand& options);
+
+/// The same for a page, which may choose kernels of a program.
+bool is_unlaunched_program(const KernelCommand& options);
+
+/// Adds the file and the options of a launch. `needs_file`: as an argument that must be given.
+void add_launch_options(Command& command, KernelCommand& options, bool needs_file = false);
+
+/// Compiles the file, and passes the compiler's warnings on.
+void compile_kernel_file(const KernelCommand& options, const std::filesystem::path& library);
+
+/// The run of a whole program.
+kernels::ProgramRequest program_request(const KernelCommand& options);
 
 /// Compiles and runs it, and prints its counters and findings.
 void run_program(const KernelCommand& options, Context& context);

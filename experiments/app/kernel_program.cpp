@@ -8,6 +8,7 @@
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
+#include "experiments/app/kernel_costs.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
 #include "experiments/kernels/program_run.h"
@@ -39,10 +40,20 @@ page::Json findings_json(const program::ProgramReport& report) {
   return list;
 }
 
-page::Json launches_json(const program::ProgramReport& report) {
+page::Json kernels_json(const program::Gpu& gpu, const program::ProgramReport& report) {
+  auto list = to_json(report.kernels, true);
+  for (auto& json : list) {
+    const auto name = json.at("kernel").get<std::string>();
+    add_costs(json, gpu, report.kernels.at(name), report.costs.at(name));
+  }
+  return list;
+}
+
+page::Json launches_json(const program::Gpu& gpu, const program::ProgramReport& report) {
   page::Json list = page::Json::array();
   for (const auto& each : report.launches) {
     auto counters = to_json({{each.kernel, each.counters}}, false).at(0);
+    add_costs(counters, gpu, each.counters, each.costs);
     counters.update({{"file", each.file},
                      {"line", each.line},
                      {"grid", dim_json(each.shape.grid)},
@@ -64,8 +75,8 @@ page::Json report_json(const KernelCommand& options, const kernels::ProgramRun& 
           {"output", run.output},
           {"findings", findings_json(report)},
           {"warnings", report.warnings},
-          {"kernels", to_json(report.kernels, true)},
-          {"launches", launches_json(report)}};
+          {"kernels", kernels_json(*run.gpu, report)},
+          {"launches", launches_json(*run.gpu, report)}};
 }
 
 void print_place(const std::string& file, unsigned line) {
@@ -101,9 +112,11 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
     print_counters(runs);
+    print_costs(*run.gpu, report.kernels, report.costs);
     if (!options.brief) {
       print_lines(runs);
       print_passes(runs);
+      print_branches(name, report.costs);
     }
     print_text("\n");
   }
@@ -131,18 +144,21 @@ std::vector<std::string> compiler_options(const KernelCommand& options) {
   return words;
 }
 
-bool is_program(const KernelCommand& options) {
+bool is_unlaunched_program(const KernelCommand& options) {
   const std::vector<std::int64_t> one = {1};
   const auto& request = options.run;
-  const bool describes_launch = !request.kernel.empty() || request.grid != one ||
-                                request.block != one || request.shared_bytes != 0 ||
-                                !request.constants.empty() || !options.outputs.empty() ||
-                                !options.expected.empty();
+  const bool describes_launch = request.grid != one || request.block != one ||
+                                request.shared_bytes != 0 || !request.constants.empty();
   return !describes_launch && fs::path(options.file).extension() != ".so" &&
          fs::is_regular_file(options.file) && kernels::is_whole_program(options.file);
 }
 
-void run_program(const KernelCommand& options, Context& context) {
+bool is_program(const KernelCommand& options) {
+  return options.run.kernel.empty() && options.outputs.empty() && options.expected.empty() &&
+         is_unlaunched_program(options);
+}
+
+kernels::ProgramRequest program_request(const KernelCommand& options) {
   kernels::ProgramRequest request;
   request.source.files = {options.file};
   request.source.files.insert(request.source.files.end(), options.sources.begin(),
@@ -154,6 +170,11 @@ void run_program(const KernelCommand& options, Context& context) {
   request.options.threads = options.run.threads;
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
+  return request;
+}
+
+void run_program(const KernelCommand& options, Context& context) {
+  auto request = program_request(options);
   request.takes_output = context.json;
   const auto run = kernels::run_program(request);
   if (!run.compiler_warnings.empty()) say_always(run.compiler_warnings);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,7 @@ std::vector<Command> add_web_pages(Command& page, Context& context);
 
 /// Adds a command below `page` that writes the text of `html` to its option --out.
 Command add_web_page(Command& page, Context& context, const CommandText& text,
-                     std::string (*html)());
+                     std::function<std::string()> html);
 
 /// Adds a command of a part that this build lacks. It accepts all arguments, and names the commands
 /// that add the part.

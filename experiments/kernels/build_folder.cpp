@@ -11,6 +11,7 @@
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/sources.h"
 #include "core/base/error.h"
+#include "experiments/kernels/piece_table.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::kernels {
@@ -79,6 +80,22 @@ void BuildFolder::compile_callbacks() const {
   command.push_back("-I" + path_.string());
   command.push_back((path_ / "backends/cuda/plain/callbacks.cpp").string());
   run(command, "callbacks", "the run-time part of kernels");
+}
+
+void BuildFolder::compile_kernels(const Words& command, const std::string& step,
+                                  const std::string& what) const {
+  const auto assembly = path_ / (step + "-compiled.s");
+  Words compile = command;
+  compile.emplace_back("-S");
+  run(compile, step, what, assembly);
+  std::ostringstream text;
+  text << std::ifstream(assembly, std::ios::binary).rdbuf();
+  const auto name = step + ".s";
+  write(name, with_pieces(text.view()));
+  // The assembler's version of DWARF is another by default.
+  const bool is_gcc = command.front().find("clang") == std::string::npos;
+  run({command.front(), "-c", is_gcc ? "-Wa,--gdwarf-4" : "-gdwarf-4", (path_ / name).string()},
+      step + "-assembly", what, object(step));
 }
 
 void BuildFolder::reserve_shared_memory(const Words& objects, const std::string& text) const {

@@ -47,6 +47,10 @@ class BuildFolder {
   void write_program_headers() const;
   /// Compiles the functions that instrumented code calls into the object "callbacks".
   void compile_callbacks() const;
+  /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
+  /// has no output and neither -c nor -S.
+  void compile_kernels(const Words& command, const std::string& step,
+                       const std::string& what) const;
   /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is
   /// appended to the assembly.
   void reserve_shared_memory(const Words& objects, const std::string& text) const;

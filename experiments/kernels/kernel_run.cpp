@@ -103,6 +103,7 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
   launch.threads = request.threads;
   launch.most_steps = static_cast<std::uint64_t>(request.most_steps);
   launch.barriers_skip_ended = request.skip_ended;
+  launch.gpu = request.gpu;
   std::vector<void*> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = arguments[i];
@@ -140,7 +141,8 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   const auto& kernel = find_kernel(library, request.kernel);
   for (const auto& text : request.constants) set_variable(library, text);
   auto arguments = read_arguments(kernel, request);
-  const auto launch = launch_of(kernel, request, arguments);
+  auto launch = launch_of(kernel, request, arguments);
+  if (request.watch) launch.watcher = request.watch(launch);
   KernelRun run;
   run.kernel = kernel.name;
   for (unsigned i = 0; i < kernel.count; ++i)
@@ -148,6 +150,7 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   try {
     auto result = cuda::plain::run(library, launch);
     run.counters = std::move(result.counters);
+    run.costs = std::move(result.costs);
     if (result.skipped.barriers > 0) run.warnings.push_back(warning_of(result.skipped));
   } catch (const KernelFault& fault) {
     run.fault = fault;

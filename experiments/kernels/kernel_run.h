@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/cuda/plain/kernel_library.h"
+#include "backends/cuda/plain/launch.h"
 #include "core/runtime/kernel_counters.h"
 #include "core/runtime/kernel_fault.h"
 #include "core/tensor/tensor.h"
@@ -28,6 +29,8 @@ struct KernelRunRequest {
   std::int64_t most_steps = std::int64_t{1} << 23;
   std::uint64_t seed = 1;   ///< of "=random"
   bool skip_ended = false;  ///< barriers wait only for threads that have not ended
+  const cuda::emulation::Gpu* gpu = nullptr;  ///< whose costs are counted
+  cuda::plain::WatchLaunch watch;
 };
 
 /// An array that the kernel may write to.
@@ -41,6 +44,7 @@ struct KernelRun {
   std::vector<std::string> parameters;  ///< their types
   std::optional<KernelFault> fault;     ///< then there is nothing below
   KernelCounters counters;
+  cuda::emulation::KernelCosts costs;  ///< with a GPU
   std::vector<std::string> warnings;
   std::vector<KernelOutput> outputs;
 };

@@ -180,7 +180,8 @@ class Build {
     command.push_back(fmt::format("-ffile-prefix-map={}/={}", absolute.parent_path().string(),
                                   (source_.file.parent_path() / "").string()));
     command.push_back((folder_.path() / "kernels.cpp").string());
-    run(command, "kernels", source_.file.string());
+    with_remedy("kernels",
+                [&] { folder_.compile_kernels(command, "kernels", source_.file.string()); });
   }
 
   /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
@@ -220,7 +221,7 @@ class Build {
   /// merge, move or copy them are left out, those that contract multiply-adds are not. A frame
   /// larger than a page touches each of its pages, so that none steps over a stack's closed one.
   static constexpr std::string_view kInstrumentation =
-      "-w -c -g1 -gdwarf-4 -O1 -fexpensive-optimizations -fno-tree-fre -fno-tree-pre "
+      "-w -g1 -gdwarf-4 -O1 -fexpensive-optimizations -fno-tree-fre -fno-tree-pre "
       "-fno-tree-sra -fno-ipa-sra -fno-tree-dominator-opts -fno-tree-loop-optimize -fno-tree-ch "
       "-fno-tree-sink -fno-tree-dse -fno-tree-phiprop -fno-ssa-phiopt -fno-thread-jumps "
       "-fno-code-hoisting -fstack-clash-protection -fno-omit-frame-pointer -fsanitize=thread "
@@ -243,11 +244,15 @@ class Build {
 
   void run(const Words& command, const std::string& step, const std::string& what,
            const fs::path& output = {}) const {
+    with_remedy(step, [&] { folder_.run(command, step, what, output); });
+  }
+  template <class Step>
+  void with_remedy(const std::string& step, const Step& run_step) const {
     try {
-      folder_.run(command, step, what, output);
+      run_step();
     } catch (const InvalidArgument&) {
       if (folder_.words_of(step).find("<<<") == std::string::npos) throw;
-      throw InvalidArgument(fmt::format("{} does not compile (g++):\n{}{}", what,
+      throw InvalidArgument(fmt::format("{} does not compile (g++):\n{}{}", source_.file.string(),
                                         folder_.words_of(step), kLaunchRemedy));
     }
   }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -60,19 +59,12 @@ class TakenOutput {
   int taken_ = -1, own_ = -1;
 };
 
-const cuda::program::Gpu& gpu_of(const std::string& key) {
-  const auto all = cuda::program::gpus();
-  const auto found = std::ranges::find(all, key, &cuda::program::Gpu::key);
-  if (found == all.end()) throw InvalidArgument("there is no GPU \"" + key + "\"");
-  return *found;
-}
-
 }  // namespace
 
 ProgramRun run_program(const ProgramRequest& request) {
   const TemporaryFolder folder("program");
   ProgramRun run;
-  run.gpu = &gpu_of(request.gpu);
+  run.gpu = &cuda::emulation::find_gpu(request.gpu);
   auto source = request.source;
   const auto& capability = run.gpu->capability;
   source.architecture = 100 * (capability[0] - '0') + 10 * (capability[2] - '0');

@@ -30,7 +30,7 @@ constexpr std::string_view kFrontEnd =
     "-Xclang -target-sdk-version=9.0 -Xclang -fcuda-allow-variadic-functions";
 constexpr std::string_view kAllFiles =
     "-Wno-deprecated-declarations -Wno-register -Wno-c++11-narrowing -g1 -gdwarf-4 -gcolumn-info "
-    "-fno-omit-frame-pointer -c";
+    "-fno-omit-frame-pointer";
 constexpr std::string_view kHostOptimisation = "-O1 -fno-delete-null-pointer-checks";
 
 /// Without optimisation each load and store of the source is one call.
@@ -120,6 +120,7 @@ class ProgramBuild {
   void compile_host(std::size_t file) const {
     Words command = front_end(file);
     append(command, kHostOptimisation);
+    command.emplace_back("-c");
     if (has_kernels(file)) {
       append(command, "-Xclang -fcuda-include-gpubinary -Xclang");
       command.push_back((folder_.path() / "empty.fatbin").string());
@@ -137,7 +138,7 @@ class ProgramBuild {
     append(command, kInstrumentation);
     command.emplace_back(source_.contract ? "-ffp-contract=on" : "-ffp-contract=off");
     command.push_back(fmt::format("-DTRIPTYCH_COMPILES_KERNELS={}", source_.architecture));
-    folder_.run(command, step("kernels", file), source_.files[file].string());
+    folder_.compile_kernels(command, step("kernels", file), source_.files[file].string());
   }
 
   void compile_run_time() const {

@@ -17,6 +17,7 @@
 #include "core/ops/matmul.h"
 #include "core/runtime/counter_fields.h"
 #include "core/runtime/kernel_fault.h"
+#include "experiments/web/request_record.h"
 
 namespace triptych::web {
 namespace {
@@ -33,42 +34,6 @@ using page::Json;
 constexpr std::size_t kVisits = 8;
 constexpr unsigned kWarps = 2;  ///< of the first and of the last block
 
-/// An array of global memory, as the page names it.
-struct Array {
-  std::string name;
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;
-};
-
-Json index_json(unsigned x, unsigned y, unsigned z) { return Json::array({x, y, z}); }
-
-/// {"bytes", "of", "at", "cost"}.
-Json request_json(const RequestPlace& place, const Request& request,
-                  const std::vector<Array>& arrays) {
-  auto address = ~std::uint64_t{0};  // the lowest
-  for (unsigned i = 0; i < 32; ++i)
-    if ((request.mask >> i & 1U) != 0) address = std::min(address, request.addresses[i]);
-  const bool global = place.space == Space::Global;
-  // An address in none of the problem's arrays is of a table that the kernel brought along. Where
-  // that begins is not known, but it is a multiple of kAlignment.
-  std::string name = global ? "a table" : "shared memory";
-  std::uintptr_t begin = global ? address / kAlignment * kAlignment : 0;
-  for (const auto& array : arrays) {
-    if (!global || address - array.begin >= array.bytes) continue;
-    name = array.name;
-    begin = array.begin;
-  }
-  Json at = Json::array();
-  for (unsigned i = 0; i < 32; ++i) {
-    const bool active = (request.mask >> i & 1U) != 0;
-    at.push_back(active ? Json(static_cast<std::int64_t>(request.addresses[i] - begin)) : Json());
-  }
-  return {{"bytes", request.bytes},
-          {"of", name},
-          {"at", std::move(at)},
-          {"cost", global ? count_sectors(request) : count_wavefronts(request, place.access)}};
-}
-
 AccessSite site_of(const RequestPlace& place) {
   const auto& where = place.where;
   return {cuda::emulation::file_of(where),
@@ -82,7 +47,7 @@ AccessSite site_of(const RequestPlace& place) {
 /// Keeps the first requests of some warps at each place.
 class Log : public cuda::emulation::RequestWatcher {
  public:
-  explicit Log(std::vector<Array> arrays) : arrays_(std::move(arrays)) {}
+  explicit Log(std::vector<NamedArray> arrays) : arrays_(std::move(arrays)) {}
 
   void asked(const RequestPlace& place, const Request& request) override {
     const auto& last = cuda::emulation::gridDim;
@@ -92,7 +57,7 @@ class Log : public cuda::emulation::RequestWatcher {
     auto& visits = visits_[site_of(place)];
     auto& kept = count_[{&visits, is_last, place.warp}];
     if (kept++ >= kVisits) return;
-    auto json = request_json(place, request, arrays_);
+    auto json = request_json(place, request, arrays_, "a table");
     json["block"] = index_json(x, y, z);
     json["warp"] = place.warp;
     visits.push_back(std::move(json));
@@ -105,7 +70,7 @@ class Log : public cuda::emulation::RequestWatcher {
   }
 
  private:
-  std::vector<Array> arrays_;
+  std::vector<NamedArray> arrays_;
   std::map<AccessSite, Json> visits_;
   std::map<std::tuple<const Json*, bool, unsigned>, std::size_t> count_;
 };
@@ -134,8 +99,8 @@ class Run {
   }
 
   KernelQuery query() const { return {*problem_.op, inputs_, outputs_, Contract::F32, constants_}; }
-  std::vector<Array> arrays() const {
-    std::vector<Array> list;
+  std::vector<NamedArray> arrays() const {
+    std::vector<NamedArray> list;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       list.push_back({problem_.names[i], reinterpret_cast<std::uintptr_t>(buffers_[i]->data()),
                       buffers_[i]->size()});
@@ -248,7 +213,7 @@ class PatternLog : public cuda::emulation::RequestWatcher {
   explicit PatternLog(Space space) : space_(space) {}
   void asked(const RequestPlace& place, const Request& request) override {
     if (place.access != Access::Load || place.space != space_) return;
-    json_ = request_json(place, request, {});
+    json_ = request_json(place, request, {}, "a table");
     json_["of"] = space_ == Space::Global ? "an array" : "shared memory";
   }
   const Json& json() const { return json_; }

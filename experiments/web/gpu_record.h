@@ -11,9 +11,7 @@ namespace triptych::web {
 /// {"problems": [{"name", "op", "kernels": [{"name", counters, "sites": [{"file", "line", "space",
 /// "access", counters, "visits": [request]}]}]}], "patterns": [{"space", "floats", "stride",
 /// "first", request}], "mistakes": [{"name", "kind", "file", "line", "block", "thread",
-/// "reason"}], "sources": {file: text}}. A request is {"bytes", "of", "at", "cost"}: of which array
-/// each lane reads or writes so many bytes at which byte (null: the lane does not), and its sectors
-/// or passes through the banks.
+/// "reason"}], "sources": {file: text}}. A request is that of request_json() (request_record.h).
 page::Json record_gpu();
 
 }  // namespace triptych::web

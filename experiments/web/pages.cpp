@@ -66,6 +66,8 @@ std::string array_page() { return find_page("array.html"); }
 
 std::string gpu_page(const page::Json& record) { return page_of_record("gpu.html", record); }
 
+std::string kernel_page(const page::Json& record) { return page_of_record("kernel.html", record); }
+
 std::string collectives_page(const page::Json& report) {
   return page_of_record("collectives.html", report);
 }

@@ -15,6 +15,11 @@ std::string array_page();
 /// that needs no network.
 std::string gpu_page(const page::Json& record);
 
+/// The page of a user's kernels with a record: {"file", "gpu", "versions": [{"name", "finding",
+/// "counters", "warps"}], "sources": {file: text}}. `counters` (null with a finding) are those of
+/// `triptych kernel run --json`, `warps` those of WarpLog (experiments/web/kernel_record.h).
+std::string kernel_page(const page::Json& record);
+
 /// The page of collectives: rings, trees and servers stepped through, with the schedules, gradients
 /// and prices of a report (experiments/studies/collectives_report.h).
 std::string collectives_page(const page::Json& report);

@@ -72,18 +72,14 @@ std::vector<Arrow> rooms_of_experiments() {
       {data, {"core/", data}},
       {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
       // A page replays recorded actions of the emulated GPU.
-      {web,
-       {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
-        root + "training/", page, web}},
+      {web, {"core/", "systolic/", "backends/cuda/", root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
       // Graders run this program as a child process. Schedules are proved and priced.
       {labs, {"core/", "parallel/collectives/", confine, page, scripts, labs}},
       {scripts, {"core/", page, scripts}},
       {confine, {"core/", "parallel/launch/", confine}},
       // Students' kernels are for one backend, and compiled as RTL is.
-      {kernels,
-       {"core/", "backends/cuda/plain/", "backends/cuda/program/", "systolic/sim/toolchain.h",
-        kernels}}};
+      {kernels, {"core/", "backends/cuda/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
@@ -183,8 +179,7 @@ TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
     const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/kernels/",
-                                               "experiments/studies/rivals/",
-                                               "experiments/web/gpu_record.cpp"};
+                                               "experiments/studies/rivals/", "experiments/web/"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       const bool names_a_backend = line.starts_with("#include \"backends/") &&

@@ -70,6 +70,59 @@ class Kernel(ProgramTest):
         self.assertIsNone(result["counters"]["occupancy"][0]["registers"])
         self.assertEqual(result["outputs"], [{"argument": 2, "spec": "f32[100]"}])
 
+    def test_costs_are_those_of_the_named_gpu(self):
+        self.write("sum.cu", "__constant__ float weight[32];\n"
+                             "__global__ void sum(const float* x, float* y) {\n"
+                             "  float value = 0;\n"
+                             "  for (int turn = 0; turn < 4; ++turn) value += weight[turn] * x[threadIdx.x];\n"
+                             "  if (threadIdx.x % 2 == 1) atomicAdd(y, value);\n}\n")
+        command = ["kernel", "run", "sum.cu", "f32:32=1", "f32:1=0", "--block", "32", "--gpu", "t4"]
+        counters = self.document(*command)["results"][0]["counters"]
+        load, atomic = counters["global"]["load"], counters["global"]["atomic"]
+        # The L1 serves three of the four turns.
+        self.assertEqual((load["sectors"], load["l2_sectors"], load["memory_sectors"]), (16, 4, 4))
+        self.assertEqual((atomic["requests"], atomic["contention"]), (1, 16))
+        self.assertEqual((counters["constant"]["load"]["requests"], counters["constant"]["load"]["wavefronts"]), (4, 4))
+        branches = {each["line"]: each for each in counters["branches"]}
+        self.assertEqual((branches[5]["warps"], branches[5]["divergent_warps"]), (1, 1))
+        self.assertEqual((branches[4]["warps"], branches[4]["divergent_warps"]), (5, 0))
+        lines = {(each["line"], each["space"]): each for each in counters["lines"]}
+        self.assertEqual(lines[4, "global"]["l2_sectors"], 4)
+        self.assertEqual(lines[5, "global"]["contention"], 16)
+        bounds = counters["bounds"]
+        self.assertEqual((bounds["gpu"], bounds["operations"]), ("Tesla T4", 4 * 32 * 2))
+        memory = next(each for each in bounds["units"] if each["unit"] == "memory")
+        self.assertAlmostEqual(memory["time"]["value"], memory["work"] / 320e9, delta=1e-12)
+        text = self.succeed(*command).stdout
+        for word in ("costs on Tesla T4", "least time of each unit", "branches at which its lanes part", "sum.cu:5"):
+            self.assertIn(word, text)
+
+    def page(self, *words):
+        self.succeed("page", "gpu", *words, "--out", "mine.html", "--overwrite")
+        html = (self.folder / "mine.html").read_text()
+        return json.loads(html.split('id="record">')[1].split("</script>")[0])
+
+    def test_a_page_shows_each_step_of_a_warp(self):
+        self.write("odd.cu", "__global__ void odd(float* y) {\n"
+                             "  if (threadIdx.x % 2 == 1)\n    y[threadIdx.x] = 1;\n"
+                             "  y[threadIdx.x + 32] = 2;\n}\n"
+                             "__global__ void all(float* y) {\n  y[threadIdx.x] = 1;\n}\n")
+        record = self.page("odd.cu", "f32:64", "--kernel", "odd", "--block", "32", "--beside", "all")
+        self.assertEqual([each["name"] for each in record["versions"]], ["odd", "all"])
+        steps = record["versions"][0]["warps"][0]["steps"]
+        requests = [(each["line"], each["mask"], each["cost"]) for each in steps if "at" in each]
+        # Odd lanes store, then all lanes together.
+        self.assertEqual(requests, [(3, 0xAAAAAAAA, 4), (4, 0xFFFFFFFF, 4)])
+        self.assertEqual(requests and steps[-1]["at"][:2], [128, 132])
+        self.assertIn("__global__ void odd", record["sources"]["odd.cu"])
+        self.assertEqual([each["divergent_warps"] for each in record["versions"][0]["counters"]["branches"]], [1])
+
+    def test_a_page_shows_a_fault(self):
+        self.write("far.cu", "__global__ void far(float* y) {\n  y[threadIdx.x] = 1;\n}\n")
+        version = self.page("far.cu", "f32:16", "--block", "32")["versions"][0]
+        self.assertIn("out of bounds at far.cu:2", version["finding"])
+        self.assertIsNone(version["counters"])
+
     def test_values_that_differ_are_named_by_their_place(self):
         (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
         wrong = [i / 2 for i in range(100)]

@@ -1,5 +1,6 @@
 """Whole CUDA programs, unchanged: `triptych kernel run` of the files in programs/."""
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import shutil
 import unittest
@@ -36,7 +37,9 @@ class Programs(ProgramTest):
         self.assertEqual(result["output"], "naive: 0 wrong, timed\ntiled<0>: 0 wrong, timed\n"
                                            "tiled<1>: 0 wrong, timed\n")
         # 64 rows of warps: a column of a 32 x 32 tile without padding is in one bank.
-        self.assertEqual(kernels["naive"]["global"]["store"]["sectors"], 64 * 32)
+        store = kernels["naive"]["global"]["store"]
+        # The L2 joins the stores of 2,048 floats: it writes each of their sectors to memory once.
+        self.assertEqual((store["sectors"], store["l2_sectors"], store["memory_sectors"]), (64 * 32, 64 * 32, 256))
         for name, wavefronts in (("tiled<0>", 64 * 32), ("tiled<1>", 64)):
             self.assertEqual(kernels[name]["shared"]["load"]["wavefronts"], wavefronts)
             self.assertEqual(kernels[name]["global"]["store"]["sectors"], 64 * 4)
@@ -58,6 +61,7 @@ class Programs(ProgramTest):
         self.assertEqual(histogram["global"]["load"]["useful_bytes"], 4096)
         self.assertEqual(histogram["shared"]["atomic"]["requests"], 128)
         self.assertEqual(histogram["shared"]["atomic"]["lanes"], 4096)
+        self.assertGreaterEqual(histogram["shared"]["atomic"]["contention"], 128)
 
     def test_constant_and_pitched_memory(self):
         result, kernels = self.program("stencil.cu")
@@ -142,6 +146,18 @@ class Programs(ProgramTest):
         self.assertEqual((load["requests"], load["lanes"], load["sectors"]), (16, 512, 16 * 16))
         self.assertEqual((store["requests"], store["lanes"], store["sectors"]), (8, 256, 8 * 32))
         self.assertEqual(multiply["matrix_products"], 4 * 2 * 2)  # of 16 x 8 x 16: half of a fragment's
+
+    def test_a_page_has_the_first_launch_of_each_kernel(self):
+        command = ["page", "gpu", str(PROGRAMS / "transpose.cu"), "--out", "page.html", "--overwrite"]
+        self.succeed(*command, "--kernel", "tiled")
+        html = (self.folder / "page.html").read_text()
+        record = json.loads(html.split('id="record">')[1].split("</script>")[0])
+        self.assertEqual([each["name"] for each in record["versions"]], ["tiled<0>", "tiled<1>"])
+        for version, cost in zip(record["versions"], (32, 1)):
+            steps = version["warps"][0]["steps"]
+            self.assertEqual({each["cost"] for each in steps if each.get("space") == "shared" and each["access"] == "load"},
+                             {cost})
+        self.expect_error(2, *command, "--kernel", "tilde", says=["none of the chosen kernels, but naive, tiled<0>"])
 
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")

@@ -51,6 +51,10 @@ unsigned count_distinct_bytes(const Request& request) {
 
 unsigned count_sectors(const Request& request) {
   std::array<std::uint64_t, 32 * 2> sectors;
+  return list_sectors(request, sectors);
+}
+
+unsigned list_sectors(const Request& request, std::array<std::uint64_t, 64>& sectors) {
   std::size_t count = 0;
   for (std::uint32_t mask = request.mask; mask != 0; mask &= mask - 1) {
     const auto first = request.addresses[static_cast<unsigned>(std::countr_zero(mask))];
@@ -59,8 +63,45 @@ unsigned count_sectors(const Request& request) {
     if (end != begin) sectors[count++] = end;
   }
   const auto used = std::span(sectors).first(count);
-  std::ranges::sort(used);
+  if (!std::ranges::is_sorted(used)) std::ranges::sort(used);
   return static_cast<unsigned>(std::unique(used.begin(), used.end()) - used.begin());
+}
+
+namespace {
+
+/// The lanes' addresses in order.
+std::span<const std::uint64_t> sorted_addresses(const Request& request,
+                                                std::array<std::uint64_t, 32>& addresses) {
+  std::size_t count = 0;
+  for (std::uint32_t mask = request.mask; mask != 0; mask &= mask - 1) {
+    addresses[count++] = request.addresses[static_cast<unsigned>(std::countr_zero(mask))];
+  }
+  const auto used = std::span(addresses).first(count);
+  std::ranges::sort(used);
+  return used;
+}
+
+}  // namespace
+
+unsigned count_addresses(const Request& request) {
+  std::array<std::uint64_t, 32> addresses;
+  const auto sorted = sorted_addresses(request, addresses);
+  unsigned different = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    different += i == 0 || sorted[i] != sorted[i - 1] ? 1 : 0;
+  }
+  return different;
+}
+
+unsigned count_contention(const Request& request) {
+  std::array<std::uint64_t, 32> addresses;
+  const auto sorted = sorted_addresses(request, addresses);
+  unsigned most = 0, same = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    same = i > 0 && sorted[i] == sorted[i - 1] ? same + 1 : 1;
+    most = std::max(most, same);
+  }
+  return most;
 }
 
 unsigned count_wavefronts(const Request& request, Access access) {

@@ -36,5 +36,11 @@ unsigned count_distinct_bytes(const Request& request);
 unsigned count_sectors(const Request& request);
 /// Passes through the banks of shared memory.
 unsigned count_wavefronts(const Request& request, Access access);
+/// Different addresses of the lanes: passes through the cache of constant memory.
+unsigned count_addresses(const Request& request);
+/// The most lanes with one address.
+unsigned count_contention(const Request& request);
+/// The sectors of count_sectors(), each once, and their number. They are numbers of 32 bytes.
+unsigned list_sectors(const Request& request, std::array<std::uint64_t, 64>& sectors);
 
 }  // namespace triptych::cuda::emulation

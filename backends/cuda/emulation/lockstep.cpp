@@ -150,6 +150,7 @@ void Lockstep::begin(std::uint32_t lanes) {
   all_ = lanes;
   ended_ = 0;
   longest_ = kLong;
+  for (auto& lane : lanes_) lane.latest = kNoPass;
   forget();
 }
 
@@ -164,6 +165,7 @@ void Lockstep::forget() {
     lane.steps.clear();
     lane.at = lane.last_pass = lane.scanned = 0;
     lane.scanned_node = ControlFlow::kStart;
+    lane.resumed = lane.latest;
     lane.steps.push_back({ControlFlow::kStart, kNoPass, 0});
   }
   groups_.clear();
@@ -224,8 +226,8 @@ void Lockstep::run(IssueObserver& observer, bool all) {
       continue;
     }
     if (!is_known(group.mask, all)) return;
-    issue(group, observer);
-    part(group, all);
+    const auto pass = issue(group, observer);
+    if (part(group, all) && pass != kNoPass) observer.parted(pass);
   }
 }
 
@@ -239,10 +241,13 @@ void Lockstep::leave_group() {
   }
 }
 
-/// Runs the group's piece of code: accesses of one site side by side are one request.
-void Lockstep::issue(const Group& group, IssueObserver& observer) {
-  const auto pass = lanes_[first_lane(group.mask)].steps[lanes_[first_lane(group.mask)].at].number;
+/// Runs the group's piece of code: accesses of one site side by side are one request. Returns the
+/// piece's number for the observer.
+std::uint32_t Lockstep::issue(const Group& group, IssueObserver& observer) {
+  const Lane& leader = lanes_[first_lane(group.mask)];
+  const auto pass = leader.steps[leader.at].number;
   if (pass != kNoPass) observer.passed(pass, group.mask);
+  const auto piece = group.node == ControlFlow::kStart ? leader.resumed : pass;
   for (auto rest = group.mask; rest != 0; rest &= rest - 1) ++lanes_[first_lane(rest)].at;
   const auto waiting = [&](unsigned lane) -> const Step* {
     const auto& at = lanes_[lane];
@@ -268,10 +273,11 @@ void Lockstep::issue(const Group& group, IssueObserver& observer) {
     }
     observer.requested(site, request);
   }
+  return piece;
 }
 
-/// The lanes go on: together, or in groups that meet again.
-void Lockstep::part(Group& group, bool all) {
+/// The lanes go on: together, or in groups that meet again. True: in groups.
+bool Lockstep::part(Group& group, bool all) {
   const auto next = node_of(first_lane(group.mask));
   std::uint32_t same = 0;
   for (auto rest = group.mask; rest != 0; rest &= rest - 1) {
@@ -279,7 +285,7 @@ void Lockstep::part(Group& group, bool all) {
   }
   if (same == group.mask) {
     group.node = next;
-    return;
+    return false;
   }
   if (!is_solved_) solve(all);
   const auto meets = flow_.meeting_point(group.node);
@@ -294,6 +300,7 @@ void Lockstep::part(Group& group, bool all) {
     open &= ~mask;
     if (node != meets) groups_.push_back({mask, node, meets});
   }
+  return true;
 }
 
 /// Adds the ways that are known to the graph.

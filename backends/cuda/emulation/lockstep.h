@@ -52,6 +52,8 @@ class IssueObserver {
   virtual void requested(std::uint32_t site, const Request& request) = 0;
   /// The lanes of `mask` begin a piece of code.
   virtual void passed(std::uint32_t pass, std::uint32_t mask) = 0;
+  /// The lanes that passed there together leave that piece on more than one path.
+  virtual void parted(std::uint32_t pass) = 0;
 };
 
 class Lockstep {
@@ -69,6 +71,7 @@ class Lockstep {
   void pass(unsigned lane, std::uint32_t node, std::uint32_t pass) {
     auto& at = lanes_[lane];
     at.last_pass = at.steps.size();
+    at.latest = pass;
     at.steps.push_back({node, pass, 0});
   }
   /// The lane does nothing any more.
@@ -96,6 +99,8 @@ class Lockstep {
     std::size_t last_pass = 0;  ///< of its steps
     std::size_t scanned = 0;    ///< steps before this one are edges of the graph
     std::uint32_t scanned_node = 0;
+    std::uint32_t latest = kNoPass;   ///< number of its last piece
+    std::uint32_t resumed = kNoPass;  ///< of the one in which it last met all others
   };
   /// Lanes that run one piece together, until they come to another group's.
   struct Group {
@@ -104,8 +109,8 @@ class Lockstep {
 
   void run(IssueObserver& observer, bool all);
   bool is_known(std::uint32_t mask, bool all) const;
-  void issue(const Group& group, IssueObserver& observer);
-  void part(Group& group, bool all);
+  std::uint32_t issue(const Group& group, IssueObserver& observer);
+  bool part(Group& group, bool all);
   void scan(bool all);
   void solve(bool all);
   void forget();

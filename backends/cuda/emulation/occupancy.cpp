@@ -82,11 +82,11 @@ void remove_all(std::string& text, std::string_view part) {
 
 const std::vector<Multiprocessor>& multiprocessors() {
   static const std::vector<Multiprocessor> list = {
-      {"7.5", 32, 16, 64 * kKiB, 64 * kKiB, 0, 256},
-      {"8.0", 64, 32, 164 * kKiB, 163 * kKiB, kKiB, 128},
-      {"8.6", 48, 16, 100 * kKiB, 99 * kKiB, kKiB, 128},
-      {"8.9", 48, 24, 100 * kKiB, 99 * kKiB, kKiB, 128},
-      {"9.0", 64, 32, 228 * kKiB, 227 * kKiB, kKiB, 128},
+      {"7.5", 32, 16, 64 * kKiB, 64 * kKiB, 0, 256, 96 * kKiB, 64, 2},
+      {"8.0", 64, 32, 164 * kKiB, 163 * kKiB, kKiB, 128, 192 * kKiB, 64, 32},
+      {"8.6", 48, 16, 100 * kKiB, 99 * kKiB, kKiB, 128, 128 * kKiB, 128, 2},
+      {"8.9", 48, 24, 100 * kKiB, 99 * kKiB, kKiB, 128, 128 * kKiB, 128, 2},
+      {"9.0", 64, 32, 228 * kKiB, 227 * kKiB, kKiB, 128, 256 * kKiB, 128, 64},
   };
   return list;
 }

@@ -21,6 +21,8 @@ struct Multiprocessor {
   int shared_bytes = 0, block_shared_bytes = 0;  ///< of a block: at most, when it asks for it
   int reserved_bytes = 0;                        ///< of shared memory, by the system, in each block
   int granule_bytes = 0;                         ///< the unit of shared memory allocation
+  int data_bytes = 0;                            ///< of L1 and shared memory together
+  int f32_lanes = 0, f64_lanes = 0;              ///< multiply-adds per clock
 };
 
 /// 7.5, 8.0, 8.6, 8.9, 9.0.

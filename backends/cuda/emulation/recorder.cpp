@@ -38,10 +38,15 @@ class Recorder::Counting : public IssueObserver {
     recorder_.count(recorder_.sites_[site], warp_, request);
   }
   void passed(std::uint32_t pass, std::uint32_t mask) override {
-    auto& counters = recorder_.passes_[pass].counters;
+    auto& [code, counters] = recorder_.passes_[pass];
     ++counters.warps;
     counters.lanes += static_cast<unsigned>(std::popcount(mask));
     counters.divergent += mask == all_lanes(recorder_.warps_[warp_]->lanes) ? 0 : 1;
+    if (recorder_.watcher_ != nullptr) recorder_.watcher_->passed({code, blockIdx, warp_}, mask);
+  }
+  void parted(std::uint32_t pass) override {
+    if (recorder_.watcher_ == nullptr) return;
+    recorder_.watcher_->parted({recorder_.passes_[pass].code, blockIdx, warp_});
   }
 
  private:
@@ -199,14 +204,14 @@ void Recorder::pass(std::uint64_t piece) {
   begin_piece(piece_of(piece));
 }
 
-void Recorder::pass(std::uint64_t piece, const Location& where, bool is_counted) {
-  Block::current().pass(where);
+void Recorder::pass(std::uint64_t piece, const PieceCode& code) {
+  Block::current().pass(code.where);
   if (!counts_) return;
   Piece& known = piece_of(piece);
-  if (is_counted && known.pass == Lockstep::kNoPass) {
+  if (known.pass == Lockstep::kNoPass) {
     const auto number = static_cast<std::uint32_t>(passes_.size());
-    const auto [found, is_new] = pass_numbers_.try_emplace(where, number);
-    if (is_new) passes_.push_back({where, {}});
+    const auto [found, is_new] = pass_numbers_.try_emplace(code.pc, number);
+    if (is_new) passes_.push_back({code, {}});
     known.pass = pieces_[piece].pass = found->second;
   }
   begin_piece(known);
@@ -262,6 +267,7 @@ void Recorder::count(SiteEntry& entry, unsigned warp, const Request& request) {
   if (entry.space == Space::Shared) {
     entry.counters.wavefronts += count_wavefronts(request, entry.access);
   }
+  if (entry.space == Space::Constant) entry.counters.wavefronts += count_addresses(request);
 }
 
 KernelCounters Recorder::take() {
@@ -273,11 +279,14 @@ KernelCounters Recorder::take() {
                              where.part(),   entry.space,  entry.access};
     counters_.sites[site] += std::exchange(entry.counters, {});
   }
-  for (auto& entry : passes_) {
-    if (entry.counters.warps == 0) continue;
-    const Location& where = entry.where;
-    counters_.passes[{file_of(where), where.line(), where.column(), where.part()}] =
-        std::exchange(entry.counters, {});
+  for (auto& [code, counters] : passes_) {
+    const auto at = std::exchange(counters, {});
+    if (at.warps == 0 || !code.is_own) continue;
+    const Location& where = code.where;
+    auto& sum = counters_.passes[{file_of(where), where.line(), where.column(), where.part()}];
+    sum.warps += at.warps;
+    sum.lanes += at.lanes;
+    sum.divergent += at.divergent;
   }
   return std::exchange(counters_, {});
 }

@@ -20,6 +20,13 @@ class GlobalWindow;
 class RequestWatcher;
 class SharedShadow;
 
+/// A piece of straight code of a kernel that is compiled to be watched so.
+struct PieceCode {
+  const void* pc = nullptr;  ///< to which the call at its beginning returns
+  Location where;
+  bool is_own = false;  ///< of the user's source: counters tell of it
+};
+
 class Recorder : public BlockObserver {
  public:
   /// Checks accesses where there is a shadow of global memory. Without `counts` it does nothing
@@ -45,9 +52,8 @@ class Recorder : public BlockObserver {
   void written(Space space, const void* address, unsigned bytes, const Location& where);
   /// The running thread fences memory: for its block, or for all of them.
   void fence(const Location& where, bool for_all_blocks);
-  /// The running thread begins a piece of straight code (piece_of_code). With `is_counted` the
-  /// piece is one of those that counters tell of.
-  void pass(std::uint64_t piece, const Location& where, bool is_counted);
+  /// The running thread begins a piece of straight code (piece_of_code).
+  void pass(std::uint64_t piece, const PieceCode& code);
   /// The same without a place in the source.
   void pass(std::uint64_t piece);
   /// A store to shared memory that was counted when requested, and happens now.
@@ -83,7 +89,7 @@ class Recorder : public BlockObserver {
     }
   };
   struct PassEntry {
-    Location where;
+    PieceCode code;
     PassCounters counters;
   };
   /// A piece of code as Lockstep knows it.
@@ -111,7 +117,7 @@ class Recorder : public BlockObserver {
   std::vector<SiteEntry> sites_;
   std::vector<std::uint32_t> buckets_;  ///< hash table of indices into sites_, plus 1
   std::vector<PassEntry> passes_;
-  std::unordered_map<Location, std::uint32_t, LocationHash> pass_numbers_;
+  std::unordered_map<const void*, std::uint32_t> pass_numbers_;
   std::vector<Piece> known_pieces_;  ///< by a part of the key
   std::unordered_map<std::uint64_t, Piece> pieces_;
   std::vector<std::unique_ptr<Warp>> warps_;

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/emulation/counters.h"
 #include "backends/cuda/emulation/language.h"
+#include "backends/cuda/emulation/recorder.h"
 
 namespace triptych::cuda::emulation {
 
@@ -16,6 +17,13 @@ struct RequestPlace {
   unsigned warp = 0;  ///< of the block
 };
 
+/// A piece of straight code that a warp begins.
+struct PiecePlace {
+  PieceCode code;
+  Dim3 block;
+  unsigned warp = 0;
+};
+
 class RequestWatcher {
  public:
   virtual ~RequestWatcher() = default;
@@ -23,6 +31,11 @@ class RequestWatcher {
   /// barrier or the warp has ended. Addresses in shared memory count from the block's first byte.
   /// Called on the threads of the device, on several at once where it has several.
   virtual void asked(const RequestPlace& place, const Request& request) = 0;
+  /// The lanes of `mask` begin a piece of code, in the order of the requests. Only of kernels that
+  /// are compiled to be watched so.
+  virtual void passed(const PiecePlace&, std::uint32_t mask) { static_cast<void>(mask); }
+  /// The lanes that passed there together leave that piece on more than one path.
+  virtual void parted(const PiecePlace&) {}
 };
 
 }  // namespace triptych::cuda::emulation

@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include "backends/cuda/plain/watch.h"
@@ -53,6 +54,7 @@ void KernelLibrary::read(const ObjectFile& file) {
   read_variables(file);
   places_ = CodePlaces(file, base_);
   read_alignments(file);
+  read_pieces(file);
 }
 
 void KernelLibrary::read_variables(const ObjectFile& file) {
@@ -89,6 +91,17 @@ void KernelLibrary::read_alignments(const ObjectFile& file) {
     auto& least = alignments_.try_emplace({name, line, column}, bytes).first->second;
     least = std::min(least, bytes);
   }
+}
+
+void KernelLibrary::read_pieces(const ObjectFile& file) {
+  const auto bytes = file.text(kPieces);
+  pieces_.resize(bytes.size() / sizeof(Piece));
+  std::memcpy(pieces_.data(), bytes.data(), pieces_.size() * sizeof(Piece));
+  for (auto& piece : pieces_) {
+    piece.begin += base_;
+    if (piece.branch != 0) piece.branch += base_;
+  }
+  std::ranges::sort(pieces_, {}, &Piece::begin);
 }
 
 std::size_t KernelLibrary::piece_bytes(const void* pc, std::size_t bytes, std::size_t most) const {

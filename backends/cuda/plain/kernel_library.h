@@ -36,6 +36,17 @@ struct Variable {
   std::uint64_t bytes = 0;
 };
 
+/// Section with an entry for each piece of straight code, as `Piece` has it. It is named like debug
+/// information, so that linkers drop entries of functions that they drop.
+inline constexpr const char* kPieces = ".debug_triptych_pieces";
+
+/// A piece of straight code of a kernel.
+struct Piece {
+  std::uint64_t begin = 0;           ///< to which the call at its beginning returns
+  std::uint64_t branch = 0;          ///< its conditional jump. 0: it has none
+  std::uint8_t arithmetic[16] = {};  ///< number of instructions, by Arithmetic
+};
+
 class KernelLibrary {
  public:
   /// Throws IoError for a file that is no such library or was built by another version.
@@ -65,6 +76,9 @@ class KernelLibrary {
   /// True for an address in memory that the library may read and not write.
   bool is_read_only(std::uintptr_t address) const;
 
+  /// By address.
+  std::span<const Piece> pieces() const { return pieces_; }
+
   const CodePlaces& places() const { return places_; }
   emulation::Location place(const void* pc) const { return places_.place(pc); }
   bool is_own(const void* pc) const { return places_.is_own(pc); }
@@ -76,6 +90,7 @@ class KernelLibrary {
   void read(const ObjectFile& file);
   void read_variables(const ObjectFile& file);
   void read_alignments(const ObjectFile& file);
+  void read_pieces(const ObjectFile& file);
 
   void* handle_ = nullptr;
   std::uintptr_t base_ = 0;
@@ -86,6 +101,7 @@ class KernelLibrary {
 
   std::map<std::string, std::uintptr_t> symbols_;
   CodePlaces places_;
+  std::vector<Piece> pieces_;
   /// Least alignment of the types that are accessed at a place: name of the file, line, column.
   std::map<std::tuple<std::string, unsigned, unsigned>, std::size_t> alignments_;
 };

@@ -5,10 +5,14 @@
 #include <sys/mman.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <new>
+#include <optional>
 #include <utility>
 
+#include "backends/cuda/emulation/cost_model.h"
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/cuda/plain/signals.h"
 
@@ -54,6 +58,35 @@ DeviceMemory::~DeviceMemory() {
 DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(other.size_), mapped_(other.mapped_) {}
 
+namespace {
+
+/// Adds the instructions and branches in the pieces of code that warps ran.
+void add_pieces(const KernelLibrary& library, const emulation::CostModel& model,
+                emulation::KernelCosts& costs) {
+  for (const auto& [pc, at] : model.pieces()) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(pc);
+    const auto piece = std::ranges::lower_bound(library.pieces(), begin, {}, &Piece::begin);
+    if (piece == library.pieces().end() || piece->begin != begin) continue;
+    for (std::size_t kind = 0; kind < std::size(piece->arithmetic); ++kind) {
+      if (piece->arithmetic[kind] == 0) continue;
+      auto& issued = costs.arithmetic[static_cast<emulation::Arithmetic>(kind)];
+      issued.warps += at.warps * piece->arithmetic[kind];
+      issued.lanes += at.lanes * piece->arithmetic[kind];
+    }
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the library
+    const auto* behind = reinterpret_cast<const void*>(piece->branch + 1);
+    // A condition may call functions of headers.
+    if (piece->branch == 0 || !(library.is_own(pc) || library.is_own(behind))) continue;
+    const auto where = library.place(behind);
+    auto& branch =
+        costs.branches[{emulation::file_of(where), where.line(), where.column(), where.part()}];
+    branch.warps += at.warps;
+    branch.divergent += at.parted;
+  }
+}
+
+}  // namespace
+
 LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain,
                     launch.textures);
@@ -61,6 +94,16 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
                  .barriers_skip_ended = launch.barriers_skip_ended});
+  std::optional<emulation::CostModel> model;
+  if (launch.gpu != nullptr) {
+    const auto l1_bytes = [&] {
+      return emulation::l1_bytes_of(
+          *launch.gpu, {static_cast<int>(launch.shape.block.count()), 0, watch.shared_bytes_used()},
+          launch.shape.grid.count());
+    };
+    model.emplace(launch.gpu->l2_bytes, l1_bytes, launch.watcher);
+  }
+  stream.tell(model ? &*model : launch.watcher);
   const SignalGuard guard;
   tbb::task_arena arena(launch.threads);
   arena.execute([&] {
@@ -70,10 +113,15 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
     });
   });
   auto counters = stream.counters().at(launch.kernel);
+  emulation::KernelCosts costs;
+  if (model) {
+    costs.sites = model->sites();
+    add_pieces(library, *model, costs);
+  }
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy =
       occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);
-  return {std::move(counters), stream.skipped()};
+  return {std::move(counters), std::move(costs), stream.skipped()};
 }
 
 }  // namespace triptych::cuda::plain

@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/emulation/gpu.h"
 #include "backends/cuda/emulation/grid.h"
+#include "backends/cuda/emulation/kernel_costs.h"
+#include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/plain/watch.h"
 
 namespace triptych::cuda::plain {
@@ -42,10 +45,16 @@ struct Launch {
   int threads = 1;  ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
+  const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
+  emulation::RequestWatcher* watcher = nullptr;       ///< of all requests
 };
+
+/// The observer of a launch, before it begins. nullptr: none.
+using WatchLaunch = std::function<emulation::RequestWatcher*(const Launch&)>;
 
 struct LaunchResult {
   KernelCounters counters;
+  emulation::KernelCosts costs;  ///< empty without a GPU
   emulation::SkippedThreads skipped;
 };
 

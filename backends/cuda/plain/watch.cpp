@@ -156,9 +156,12 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
     misaligned();
     return record(Space::Global, how, pointer, bytes, where);
   }
-  const bool constant = variable_at(library_.constant_variables(), address) != nullptr ||
-                        library_.is_read_only(address);
-  if (constant && access_of(how) == Access::Load) return;
+  const auto* variable = variable_at(library_.constant_variables(), address);
+  const bool constant = variable != nullptr || library_.is_read_only(address);
+  if (constant && access_of(how) == Access::Load) {
+    if (variable != nullptr) record(Space::Constant, how, pointer, bytes, where);
+    return;
+  }
   if (constant) {
     Block::current().fail(FaultKind::OutOfBounds, where, "writes to constant memory");
   }
@@ -330,8 +333,9 @@ void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t
 void pass(const void* pc, const void* frame, const void* caller) {
   const auto& library = current_watch->library();
   const bool is_own = library.is_own(pc);
-  Recorder::current().pass(emulation::piece_of_code(pc, frame, caller),
-                           is_own ? library.place(pc) : Block::current().last_place(), is_own);
+  Recorder::current().pass(
+      emulation::piece_of_code(pc, frame, caller),
+      {pc, is_own ? library.place(pc) : Block::current().last_place(), is_own});
 }
 
 void beyond(const void* pc, const char* array, std::int64_t index) {

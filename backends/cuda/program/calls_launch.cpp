@@ -93,6 +93,7 @@ std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shap
 
 void keep(Session& session, LaunchRecord&& record) {
   session.report.kernels[record.kernel] += record.counters;
+  session.report.costs[record.kernel] += record.costs;
   if (session.report.launches.size() < kMostLaunches) {
     session.report.launches.push_back(std::move(record));
   }
@@ -118,24 +119,26 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
   const auto where = session.location(place);
   session.heap.begin_kernel();
   try {
-    auto result =
-        plain::run(*session.library, {.kernel = kernel.name,
-                                      .call = [&] { call.run(); },
-                                      .shape = shape,
-                                      .arrays = session.heap.arrays(),
-                                      .explain = explain_address,
-                                      .textures = &session.textures,
-                                      .threads = session.options.threads,
-                                      .most_steps = session.options.most_steps,
-                                      .barriers_skip_ended = session.options.barriers_skip_ended});
+    plain::Launch request = {.kernel = kernel.name,
+                             .call = [&] { call.run(); },
+                             .shape = shape,
+                             .arrays = session.heap.arrays(),
+                             .explain = explain_address,
+                             .textures = &session.textures,
+                             .threads = session.options.threads,
+                             .most_steps = session.options.most_steps,
+                             .barriers_skip_ended = session.options.barriers_skip_ended,
+                             .gpu = session.options.gpu};
+    if (session.options.watch) request.watcher = session.options.watch(request);
+    auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);
     if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
       session.note(cudaErrorInvalidValue, "launch", place,
                    fmt::format("{} has more than {} bytes of __shared__ arrays of fixed sizes",
                                kernel.name, kMostFixedShared));
     }
-    keep(session,
-         {kernel.name, where.file_name(), where.line(), shape, std::move(result.counters)});
+    keep(session, {kernel.name, where.file_name(), where.line(), shape, std::move(result.counters),
+                   std::move(result.costs)});
   } catch (const KernelFault& fault) {
     session.report.fault = fault;
     session.end(1, "a fault of a kernel");

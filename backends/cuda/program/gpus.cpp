@@ -1,31 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/program/gpus.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace triptych::cuda::program {
-namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
-
-// NVIDIA's data sheets and the tables of its architecture white papers.
-constexpr Gpu kGpus[] = {
-    {"h100", "NVIDIA H100 80GB HBM3", "9.0", 132, 1980000, 2619000, 5120, 50 * kMiB, 80 * kGiB},
-    {"a100", "NVIDIA A100-SXM4-40GB", "8.0", 108, 1410000, 1215000, 5120, 40 * kMiB, 40 * kGiB},
-    {"rtx-3090", "NVIDIA GeForce RTX 3090", "8.6", 82, 1695000, 9751000, 384, 6 * kMiB, 24 * kGiB},
-    {"rtx-4090", "NVIDIA GeForce RTX 4090", "8.9", 128, 2520000, 10501000, 384, 72 * kMiB,
-     24 * kGiB},
-    {"t4", "Tesla T4", "7.5", 40, 1590000, 5001000, 256, 4 * kMiB, 16 * kGiB}};
-
-}  // namespace
-
-std::span<const Gpu> gpus() { return kGpus; }
-
-const emulation::Multiprocessor& multiprocessor_of(const Gpu& gpu) {
-  return *std::ranges::find(emulation::multiprocessors(), gpu.capability,
-                            &emulation::Multiprocessor::capability);
-}
 
 cudaDeviceProp properties_of(const Gpu& gpu) {
   const auto& on = multiprocessor_of(gpu);
@@ -49,7 +27,7 @@ cudaDeviceProp properties_of(const Gpu& gpu) {
   p.clockRate = gpu.clock_khz;
   p.memoryClockRate = gpu.memory_clock_khz;
   p.memoryBusWidth = gpu.bus_bits;
-  p.l2CacheSize = gpu.l2_bytes;
+  p.l2CacheSize = static_cast<int>(gpu.l2_bytes);
   p.totalConstMem = std::size_t{64} << 10;
   p.textureAlignment = 512;
   p.texturePitchAlignment = 32;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/emulation/kernel_costs.h"
 #include "backends/cuda/program/bridge.h"
 #include "backends/cuda/program/gpus.h"
 #include "backends/cuda/program/heap.h"
@@ -36,6 +37,7 @@ struct LaunchRecord {
   unsigned line = 0;
   emulation::LaunchShape shape;
   KernelCounters counters;
+  emulation::KernelCosts costs;
 };
 
 struct ProgramReport {
@@ -45,6 +47,7 @@ struct ProgramReport {
   std::optional<KernelFault> fault;
   std::vector<LaunchRecord> launches;
   KernelCounterTable kernels;
+  std::map<std::string, emulation::KernelCosts> costs;  ///< by kernel
   std::vector<std::string> warnings;
 };
 
@@ -53,6 +56,7 @@ struct ProgramOptions {
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
+  plain::WatchLaunch watch;
 };
 
 struct StreamProperties {

@@ -18,6 +18,7 @@
 #include "core/io/temporary_folder.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/kernel_command.h"
+#include "experiments/app/kernel_costs.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/option_rows.h"
 #include "experiments/app/options.h"
@@ -44,12 +45,6 @@ kernels::KernelSource source_of(const KernelCommand& options) {
   return source;
 }
 
-/// Compiles, and passes the compiler's warnings on.
-void compile(const KernelCommand& options, const fs::path& library) {
-  const auto warnings = kernels::compile_kernels(source_of(options), library);
-  if (!warnings.empty()) say_always(warnings);
-}
-
 std::string content_of(const fs::path& file) {
   std::ostringstream content;
   content << std::ifstream(file, std::ios::binary).rdbuf();
@@ -67,7 +62,7 @@ void build(const KernelCommand& options, bool json) {
   const auto library = folder.path() / "kernels.so";
   if (!options.library.empty()) require_writable(options.library);
   const auto begin = std::chrono::steady_clock::now();
-  compile(options, library);
+  compile_kernel_file(options, library);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   if (!options.library.empty()) write_own_file(options.library, content_of(library));
   const KernelLibrary opened(library);
@@ -178,7 +173,11 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
                         {"equal", each.difference.empty()},
                         {"difference", each.difference}});
   }
-  const KernelCounterTable table = {{run.kernel, run.counters}};
+  page::Json counters;
+  if (!run.fault) {
+    counters = to_json({{run.kernel, run.counters}}, true).at(0);
+    add_costs(counters, kernels::find_gpu(options.gpu), run.counters, run.costs);
+  }
   return {{"file", options.file},
           {"kernel", run.kernel},
           {"parameters", run.parameters},
@@ -188,7 +187,7 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
           {"contraction", !options.no_contraction},
           {"findings", std::move(findings)},
           {"warnings", run.warnings},
-          {"counters", run.fault ? page::Json() : to_json(table, true).at(0)},
+          {"counters", std::move(counters)},
           {"outputs", std::move(outputs)},
           {"comparisons", std::move(compared)}};
 }
@@ -222,10 +221,13 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
   if (run.fault) return print_fault(*run.fault, options.run.skip_ended);
   const auto name = fs::path(options.file).filename().string();
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
+  const CostTable costs = {{run.kernel, run.costs}};
   print_counters(runs);
+  print_costs(kernels::find_gpu(options.gpu), runs[0].kernels, costs);
   if (!options.brief) {
     print_lines(runs);
     print_passes(runs);
+    print_branches(name, costs);
   }
   print_text("\n{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
   for (const auto& warning : run.warnings) print_text("warning: {}\n", warning);
@@ -252,10 +254,12 @@ void run(const KernelCommand& options, Context& context) {
   fs::path library = options.file;
   if (library.extension() != ".so") {
     library = folder.path() / "kernels.so";
-    compile(options, library);
+    compile_kernel_file(options, library);
   }
   const KernelLibrary opened(library);
-  const auto result = kernels::run_kernel(opened, options.run);
+  auto request = options.run;
+  request.gpu = &kernels::find_gpu(options.gpu);
+  const auto result = kernels::run_kernel(opened, request);
   std::vector<Comparison> comparisons;
   if (!result.fault) {
     save(options, result);
@@ -286,9 +290,8 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   child.add({child.copy_of(options.file)});
   for (const auto& argument : request.arguments) child.add({child.copy_of(argument)});
   child.add({"--threads", std::to_string(request.threads), "--max-steps",
-             std::to_string(request.most_steps)});
+             std::to_string(request.most_steps), "--gpu", options.gpu});
   if (is_program(options)) {
-    child.add({"--gpu", options.gpu});
     for (const auto& each : options.sources) child.add({"--source", child.copy_of(each)});
   } else {
     child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
@@ -349,8 +352,9 @@ void run_confined(const KernelCommand& options, Context& context) {
   print_text("confined: {}\n", confine::active_layers());
 }
 
-void add_compiler_options(Command command, KernelCommand& options) {
-  command.add_option("file", options.file, "CUDA source, such as my.cu").required();
+void add_compiler_options(Command command, KernelCommand& options, bool needs_file) {
+  auto file = command.add_option("file", options.file, "CUDA source, such as my.cu");
+  if (needs_file) file.required();
   command.add_option("--define", options.defines, "define a macro, like -D of nvcc").repeated();
   command.add_option("--include", options.includes, "folder of headers, like -I of nvcc")
       .repeated();
@@ -385,7 +389,7 @@ Command add_build(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
   auto command =
       kernel.add_subcommand("build", "Compile CUDA C++ for the emulator and list its kernels");
-  add_compiler_options(command, *options);
+  add_compiler_options(command, *options, true);
   command.add_option("--kernel", options->run.kernel, "instance of a template, such as tiled<16>");
   command.add_option("--out", options->library, "library for kernel run, such as my.so")
       .output_file();
@@ -395,33 +399,9 @@ Command add_build(Command& kernel, Context& context) {
 
 Command add_run(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
-  auto& request = options->run;
   auto command =
       kernel.add_subcommand("run", "Run a kernel on arrays and count and check its accesses");
-  add_compiler_options(command, *options);
-  command.add_option(
-      "arguments", request.arguments,
-      "argument of each parameter: a.npy, a new array f32:64x64 or f32:64x64=0, null, "
-      "or a number. For a whole program: arguments of main");
-  command
-      .add_option("--source", options->sources,
-                  "another source file of a whole program, such as b.cu")
-      .value("FILE")
-      .repeated();
-  command.add_option("--gpu", options->gpu, "GPU that a whole program finds")
-      .check(one_of(gpu_names()))
-      .capture_default_str();
-  command.add_option("--kernel", request.kernel,
-                     "kernel of a file with several, such as tiled<16>");
-  add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");
-  add_sizes(command, "--block", request.block, "threads per block, such as 16,16");
-  command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__ memory")
-      .check(whole_from(0, 227 * 1024))
-      .capture_default_str();
-  command
-      .add_option("--constant", request.constants,
-                  "value of a __constant__ or __device__ variable, such as mask=mask.npy")
-      .repeated();
+  add_launch_options(command, *options, true);
   command
       .add_option("--out", options->outputs, "file for an output: c.npy, or 4=c.npy for argument 4")
       .repeated()
@@ -436,17 +416,6 @@ Command add_run(Command& kernel, Context& context) {
       .check(number_from(0, 1e6))
       .capture_default_str()
       .only_with("--expect");
-  add_run_option(command, "--seed", request.seed, "seed of arrays filled with =random");
-  command.add_option("--threads", request.threads, "CPU threads. With 1 every run is the same")
-      .check(whole_from(1, training::most_of("--threads")))
-      .capture_default_str();
-  command
-      .add_option("--max-steps", request.most_steps,
-                  "accesses and branches after which a thread counts as endless")
-      .check(whole_from(1, std::int64_t{1} << 40))
-      .capture_default_str();
-  command.add_flag("--skip-ended", request.skip_ended,
-                   "let barriers ignore threads that have ended, with a warning");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");
@@ -458,6 +427,52 @@ Command add_run(Command& kernel, Context& context) {
 }
 
 }  // namespace
+
+void compile_kernel_file(const KernelCommand& options, const fs::path& library) {
+  const auto warnings = kernels::compile_kernels(source_of(options), library);
+  if (!warnings.empty()) say_always(warnings);
+}
+
+void add_launch_options(Command& command, KernelCommand& options, bool needs_file) {
+  auto& request = options.run;
+  add_compiler_options(command, options, needs_file);
+  command.add_option(
+      "arguments", request.arguments,
+      "argument of each parameter: a.npy, a new array f32:64x64 or f32:64x64=0, null, "
+      "or a number. For a whole program: arguments of main");
+  command
+      .add_option("--source", options.sources,
+                  "another source file of a whole program, such as b.cu")
+      .value("FILE")
+      .repeated();
+  command
+      .add_option("--gpu", options.gpu,
+                  "GPU whose caches and units the costs are for, and that a whole program finds")
+      .check(one_of(gpu_names()))
+      .capture_default_str();
+  command.add_option("--kernel", request.kernel,
+                     "kernel of a file with several, such as tiled<16>");
+  add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");
+  add_sizes(command, "--block", request.block, "threads per block, such as 16,16");
+  command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__ memory")
+      .check(whole_from(0, 227 * 1024))
+      .capture_default_str();
+  command
+      .add_option("--constant", request.constants,
+                  "value of a __constant__ or __device__ variable, such as mask=mask.npy")
+      .repeated();
+  add_run_option(command, "--seed", request.seed, "seed of arrays filled with =random");
+  command.add_option("--threads", request.threads, "CPU threads. With 1 every run is the same")
+      .check(whole_from(1, training::most_of("--threads")))
+      .capture_default_str();
+  command
+      .add_option("--max-steps", request.most_steps,
+                  "accesses and branches after which a thread counts as endless")
+      .check(whole_from(1, std::int64_t{1} << 40))
+      .capture_default_str();
+  command.add_flag("--skip-ended", request.skip_ended,
+                   "let barriers ignore threads that have ended, with a warning");
+}
 
 void add_kernel_command(Command& app, Context& context) {
   auto command = app.add_subcommand(kKernelCommand.name, kKernelCommand.help);

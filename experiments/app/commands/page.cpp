@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/base/console.h"
 #include "core/base/error.h"
@@ -47,12 +49,12 @@ std::filesystem::path write_page(const PageOptions& options) {
 }  // namespace
 
 Command add_web_page(Command& page, Context& context, const CommandText& text,
-                     std::string (*html)()) {
+                     std::function<std::string()> html) {
   auto command = page.add_subcommand(text.name, text.help);
   auto out = std::make_shared<std::string>(fmt::format("{}.html", text.name));
   command.add_option("--out", *out, "HTML page").output_file().capture_default_str();
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([out, html, name = text.name, &context] {
+  command.callback([out, html = std::move(html), name = text.name, &context] {
     require_writable(*out);
     write_own_file(*out, html());
     if (context.json)

@@ -42,6 +42,13 @@ const Access = (() => {
     return all;
   }
 
+  // Different addresses, each with its lanes: the cache of constants serves one after another.
+  function addresses({ at }) {
+    const found = new Map();
+    at.forEach((byte, lane) => { if (byte !== null) found.set(byte, [...(found.get(byte) || []), lane]); });
+    return [...found].sort(([a], [b]) => a - b).map(([number, lanes]) => ({ number, lanes: [lanes] }));
+  }
+
   const names = (lanes) => (lanes.length > 2 ? `${lanes[0]}…${lanes.at(-1)}` : lanes.join(" "));
   const cell = (lanes, colour) => (lanes.length === 0 ? "<span></span>"
     : `<span class="on" style="--hue:${hue(colour)}" title="lane ${lanes.join(", ")}">${names(lanes)}</span>`);
@@ -50,6 +57,7 @@ const Access = (() => {
     const active = request.at.filter((at) => at !== null).length;
     const what = `${count(active, "lane")} ${access}${active === 1 ? "s" : ""} ${count(request.bytes, "byte")}${active === 1 ? "" : " each"}, of ${request.of}`;
     if (space === "shared") return `${what}: ${count(drawn, "pass").replace("passs", "passes")} through the banks.`;
+    if (space === "constant") return `${what}: ${count(drawn, "pass").replace("passs", "passes")} through the cache of constants.`;
     const asked = new Set(request.at.filter((at) => at !== null)).size * request.bytes;
     return `${what}: ${count(drawn, "sector")}, ${drawn * kSector} bytes moved for ${asked} different ones (${
       (100 * asked / (drawn * kSector)).toFixed(1)} %).`;
@@ -57,11 +65,14 @@ const Access = (() => {
 
   // Draws it; `data-drawn` is what the picture counts, `data-cost` what the emulator counted.
   function draw(element, request, space, access) {
-    const parts = space === "global" ? sectors(request) : passes(request);
+    const parts = { global: sectors, shared: passes, constant: addresses }[space](request);
     const first = (lane) => parts.findIndex((part) => (part.lanes || part).some((lanes) => lanes.includes(lane)));
     const lanes = request.at.map((at, lane) => (at === null ? `<span title="lane ${lane} waits">–</span>`
       : `<span class="on" style="--hue:${hue(first(lane))}" title="lane ${lane}: byte ${at}">${lane}</span>`));
-    const memory = space === "global"
+    const memory = space === "constant"
+      ? `<h3>Addresses, a pass for each</h3><div class="sectors">${parts.map(({ number, lanes: [who] }, i) =>
+        `<div class="sector address"><b>byte ${number}</b>${cell(who, i)}</div>`).join("")}</div>`
+      : space === "global"
       ? `<h3>Sectors of 32 bytes, eight words each, with the lanes that read them</h3><div class="sectors">${parts.map(({ number, lanes: of }, i) =>
         `<div class="sector"><b>byte ${number * kSector}</b><div>${of.map((who) => cell(who, i)).join("")}</div></div>`).join("")}</div>`
       : `<h3>32 banks of a word, a row for each pass</h3><div class="scroll-x" tabindex="0" role="region" aria-label="Banks by pass"><div class="banks">${
@@ -73,5 +84,5 @@ const Access = (() => {
     element.dataset.cost = request.cost;
   }
 
-  return { draw, sectors, passes };
+  return { draw, sectors, passes, addresses };
 })();

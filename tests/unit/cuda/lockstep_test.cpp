@@ -17,7 +17,8 @@ struct Issued : IssueObserver {
     masks.push_back(request.mask);
   }
   void passed(std::uint32_t, std::uint32_t mask) override { passes.push_back(mask); }
-  std::vector<std::uint32_t> sites, masks, passes;
+  void parted(std::uint32_t pass) override { partings.push_back(pass); }
+  std::vector<std::uint32_t> sites, masks, passes, partings;
 };
 
 TEST(ControlFlow, branches_meet_at_their_immediate_post_dominator) {

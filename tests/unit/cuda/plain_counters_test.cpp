@@ -161,7 +161,7 @@ TEST(PlainMemory, a_branch_that_parts_the_lanes_is_counted_by_line) {
   EXPECT_EQ(parted.size(), 2U);
 }
 
-TEST(PlainMemory, constants_are_set_and_not_counted) {
+TEST(PlainMemory, constants_are_set_and_counted_apart) {
   const TemporaryFolder folder("mask");
   const auto file = (folder.path() / "mask.npy").string();
   save_npy(file, Tensor(Shape{3}, std::vector<float>{1, 10, 100}));
@@ -170,6 +170,8 @@ TEST(PlainMemory, constants_are_set_and_not_counted) {
       {.arguments = {"f32:8=count", "f32:8", "8"}, .constants = {"mask=" + file}, .block = {8}});
   EXPECT_EQ(run.outputs.at(0).tensor.as<float>()[1], 1 + 20 + 300);
   EXPECT_EQ(total(run, Global, Load).requests, 3U);
+  EXPECT_EQ(total(run, Constant, Load).requests, 3U);
+  EXPECT_EQ(total(run, Constant, Load).wavefronts, 3U);
 }
 
 TEST(PlainWords, shuffles_shared_memory_and_atomics_add_up) {

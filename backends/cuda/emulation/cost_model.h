@@ -1,0 +1,64 @@
+// Counts the costs of a launch while it runs (kernel_costs.h), from its requests and pieces of
+// code.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tbb/enumerable_thread_specific.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cuda/emulation/caches.h"
+#include "backends/cuda/emulation/kernel_costs.h"
+#include "backends/cuda/emulation/request_watcher.h"
+
+namespace triptych::cuda::emulation {
+
+/// Counts of a piece of straight code.
+struct PieceCounters {
+  std::uint64_t warps = 0, lanes = 0;
+  std::uint64_t parted = 0;  ///< warps whose lanes left it on more than one path
+};
+
+class CostModel : public RequestWatcher {
+ public:
+  /// `l1_bytes` is the share of a block in an L1. It may become smaller while a launch shows which
+  /// shared memory it uses. `next` receives all calls, too, unless it is nullptr.
+  CostModel(std::size_t l2_bytes, std::function<std::size_t()> l1_bytes, RequestWatcher* next);
+
+  void asked(const RequestPlace& place, const Request& request) override;
+  void passed(const PiecePlace& place, std::uint32_t mask) override;
+  void parted(const PiecePlace& place) override;
+
+  std::map<AccessSite, SiteCosts> sites() const;
+  /// By the address to which the call at a piece's beginning returns.
+  std::map<const void*, PieceCounters> pieces() const;
+
+ private:
+  struct Site {
+    RequestPlace place;
+    SiteCosts costs;
+  };
+  /// State of a thread of the processor, which runs one block after another.
+  struct Worker {
+    std::vector<Site> sites;
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> numbers;  ///< of sites, by a hash
+    std::unordered_map<const void*, PieceCounters> pieces;
+    std::optional<Dim3> block;
+    unsigned warp = 0;
+    SectorCache l1;
+  };
+
+  static Site& site_of(Worker& worker, const RequestPlace& place);
+  void enter(Worker& worker, const RequestPlace& place);
+
+  SharedCache l2_;
+  std::function<std::size_t()> l1_bytes_;
+  RequestWatcher* next_;
+  tbb::enumerable_thread_specific<Worker> workers_;
+};
+
+}  // namespace triptych::cuda::emulation
