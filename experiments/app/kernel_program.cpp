@@ -154,6 +154,7 @@ void run_program(const KernelCommand& options, Context& context) {
   request.options.threads = options.run.threads;
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
+  request.options.strict = options.strict;
   request.takes_output = context.json;
   const auto run = kernels::run_program(request);
   if (!run.compiler_warnings.empty()) say_always(run.compiler_warnings);

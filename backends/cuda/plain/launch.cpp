@@ -60,7 +60,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
-                 .barriers_skip_ended = launch.barriers_skip_ended});
+                 .barriers_skip_ended = launch.barriers_skip_ended,
+                 .equal_stores_race = launch.equal_stores_race});
   const SignalGuard guard;
   tbb::task_arena arena(launch.threads);
   arena.execute([&] {
@@ -73,7 +74,7 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy =
       occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);
-  return {std::move(counters), stream.skipped()};
+  return {std::move(counters), stream.skipped(), stream.equal_stores()};
 }
 
 }  // namespace triptych::cuda::plain
