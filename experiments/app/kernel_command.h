@@ -25,7 +25,7 @@ struct KernelCommand {
   std::vector<std::string> defines, includes;
   std::vector<std::string> sources;  ///< further files of a whole program
   std::string gpu = gpu_names().front();
-  bool no_contraction = false, brief = false;
+  bool no_contraction = false, brief = false, strict = false;
   Confinement confine = Confinement::None;
 };
 

@@ -170,6 +170,7 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.options.threads = options.run.threads;
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
+  request.options.strict = options.strict;
   return request;
 }
 

@@ -83,10 +83,15 @@ constexpr std::string_view kStandardHeaders =
     "thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray "
     "variant vector version";
 
+/// The library writes an attribute __noinline__, which is a macro of CUDA.
 constexpr std::string_view kForBoth =
-    "#if defined(__CUDA__)\n#pragma clang force_cuda_host_device begin\n"
+    "#if defined(__CUDA__)\n{1}#pragma push_macro(\"__noinline__\")\n#undef __noinline__\n"
+    "#pragma clang force_cuda_host_device begin\n"
     "#include_next <{0}>\n#pragma clang force_cuda_host_device end\n"
-    "#else\n#include_next <{0}>\n#endif\n";
+    "#pragma pop_macro(\"__noinline__\")\n#else\n#include_next <{0}>\n#endif\n";
+/// <random> includes the processor's functions, which are the host's.
+constexpr std::string_view kBeforeRandom =
+    "#if defined(__SSE3__)\n#include <pmmintrin.h>\n#endif\n";
 
 }  // namespace
 
@@ -105,7 +110,8 @@ void BuildFolder::write_program_headers() const {
   Words headers;
   append(headers, kStandardHeaders);
   for (const auto& header : headers) {
-    write(fs::path("cuda") / header, fmt::format(fmt::runtime(kForBoth), header));
+    const auto before = header == "random" ? kBeforeRandom : std::string_view();
+    write(fs::path("cuda") / header, fmt::format(fmt::runtime(kForBoth), header, before));
   }
 }
 

@@ -22,6 +22,14 @@ class Programs(ProgramTest):
         self.assertEqual((result["findings"], result["stopped"], result["status"]), ([], "", 0))
         return result, {each["kernel"]: each for each in result["kernels"]}
 
+    def fault(self, name, *words):
+        """The document of a run that a fault ends, and the fault."""
+        run = self.run_program("kernel", "run", str(PROGRAMS / name), *words, "--json")
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        result = json.loads(run.stdout)["results"][0]
+        self.assertEqual(len(result["findings"]), 1)
+        return result, result["findings"][0]
+
     def test_vectors_are_added(self):
         result, kernels = self.program("vector_add.cu", "100")
         self.assertEqual(result["output"], "100 sums are right\n")
@@ -100,6 +108,33 @@ class Programs(ProgramTest):
         self.assertEqual(result["output"], "Kernel executed 7 times, 0 wrong\n")
         self.assertEqual((kernels["Kernel"]["launches"], kernels["Kernel2"]["launches"]), (7, 7))
         self.assertEqual(kernels["Kernel2"]["global"]["atomic"]["lanes"], 99)
+
+    def test_threads_may_store_the_same_value(self):
+        result, _ = self.program("flags.cu")
+        self.assertEqual(result["output"], "14 turns, levels sum to 644, found 1 1\n")
+        places = [warning.split(": ", 1) for warning in result["warnings"]]
+        self.assertEqual([place.rsplit("/", 1)[1] for place, _ in places],
+                         ["flags.cu:14", "flags.cu:15", "flags.cu:30"])
+        for _, text in places:
+            self.assertIn("All store the same value", text)
+
+    def test_strict_forbids_unordered_stores_of_one_value(self):
+        result, finding = self.fault("flags.cu", "--strict")
+        self.assertEqual((finding["kind"], finding["line"], result["warnings"]), ("race", 14, []))
+
+    def test_unordered_stores_of_different_values_are_a_race(self):
+        _, finding = self.fault("flags.cu", "unequal")
+        self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),
+                         ("race", "any_negative", 30, [32, 0, 0]))
+        self.assertIn("another thread writes byte 0 of the shared variable found at line 30", finding["message"])
+
+    def test_directed_rounding_and_tiles_of_more_than_a_warp(self):
+        result, kernels = self.program("rounding.cu")
+        self.assertEqual(result["output"], "0x1p+0 0x1.000002p+0 -0x1.555554p-2 0x1p-23 0x1p-59\n"
+                                           "8192 8255, 5 74 404\n1596680831 1045878015\n2.5 caught\n")
+        # A value of 16 bytes is two shuffles of each of four warps.
+        self.assertEqual(kernels["group"]["warp_operations"], 8)
+        self.assertEqual(kernels["group"]["global"]["store"]["lanes"], 128 + 4)
 
     def test_files_share_kernels_and_functions(self):
         result, kernels = self.program("two_files.cu", sources=["two_files_device.cu", "two_files_host.cpp"])

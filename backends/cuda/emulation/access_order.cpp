@@ -154,20 +154,30 @@ const AccessOrder::Entry* AccessOrder::access(Cell& cell, unsigned thread, const
   if (cell.written == 0 && now.writes == 0 && fenced_.empty() && is_read_by_warps(cell)) {
     return nullptr;
   }
-  const auto races = [&](const Entry& earlier) {
-    return earlier.lanes != 0 && conflict(earlier, now) && !is_ordered(earlier, thread);
-  };
-  for (const auto& entry : cell.entries) {
-    if (races(entry)) return &entry;
-  }
-  if (cell.more != 0) {
-    for (const auto& entry : more_[cell.more - 1]) {
-      if (races(entry)) return &entry;
-    }
-  }
+  const bool has_raced = find_race(cell, thread, now);
+  // After a race the kernel continues only where both only store.
+  if (has_raced && !(is_plain_store(raced_) && is_plain_store(now))) return &raced_;
   note(cell, thread, now);
   cell.written |= now.writes;
-  return nullptr;
+  return has_raced ? &raced_ : nullptr;
+}
+
+bool AccessOrder::is_plain_store(const Entry& entry) {
+  return entry.writes != 0 && entry.strength == kPlain;
+}
+
+/// True with the earlier access in `raced_`.
+bool AccessOrder::find_race(const Cell& cell, unsigned thread, const Entry& now) {
+  bool found = false;
+  const auto is_final = [&](const Entry& earlier) {
+    if (earlier.lanes == 0 || !conflict(earlier, now) || is_ordered(earlier, thread)) return false;
+    found = true;
+    raced_ = earlier;
+    return !is_plain_store(earlier);
+  };
+  if (std::ranges::any_of(cell.entries, is_final)) return true;
+  if (cell.more != 0) (void)std::ranges::any_of(more_[cell.more - 1], is_final);
+  return found;
 }
 
 void AccessOrder::note(Cell& cell, unsigned thread, const Entry& now) {

@@ -43,8 +43,11 @@ class AccessOrder {
   void relaxed_access(unsigned thread, std::uintptr_t address, bool reads, bool writes);
 
   Entry now(unsigned thread, unsigned line, const Manner& manner) const;
-  /// Notes an access. Returns the earlier one that it races with, or nullptr.
+  /// Notes an access. Returns an earlier one that it races with, or nullptr. If there are several,
+  /// the result is one that is no plain store, where possible.
   const Entry* access(Cell& cell, unsigned thread, const Entry& now);
+  /// True for stores that are neither volatile nor atomic operations.
+  static bool is_plain_store(const Entry& entry);
   /// A cell with the same history.
   Cell copy(const Cell& cell);
   /// "writes x at line 7 with no barrier between", of an access that was raced with.
@@ -62,10 +65,12 @@ class AccessOrder {
 
   std::uint32_t known(unsigned thread, unsigned other) const;
   bool is_ordered(const Entry& earlier, unsigned thread) const;
+  bool find_race(const Cell& cell, unsigned thread, const Entry& now);
   void note(Cell& cell, unsigned thread, const Entry& now);
   static void join(Clock& clock, const Clock& other);
 
   unsigned threads_ = 0;
+  Entry raced_;                       ///< result of access()
   std::uint64_t epoch_ = 0;           ///< counts barriers and blocks
   std::vector<std::uint32_t> times_;  ///< by thread
   /// By thread and lane of its warp: the time up to which that lane's accesses come before its own.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <utility>
 
 #include "backends/cuda/emulation/async_units.h"
@@ -25,10 +24,6 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
 
 thread_local Block* current_block = nullptr;
-
-Dim3 index_in(const Dim3& size, unsigned number) {
-  return {number % size.x, number / size.x % size.y, number / size.x / size.y};
-}
 
 }  // namespace
 
@@ -95,6 +90,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
     gathering_.clear();
     free_meetings_.clear();
     meetings_.clear();
+    racing_.clear();
     throw KernelFault(*std::exchange(fault_, nullptr));
   }
   if (observer_ != nullptr) observer_->end_block();
@@ -144,6 +140,7 @@ void Block::run_threads() {
     runs_kernel = observer_ != nullptr && observer_->counts();
     body_();
     runs_kernel = false;
+    settle_stores({});
     if (uses_units_) units_->thread_ended(ended_ + 1 == count_);
     leave_meeting(threads_[thread]);
     states_[thread] = State::Ended;
@@ -258,6 +255,7 @@ void Block::make_ready(unsigned thread) {
 }
 
 bool Block::tick(const Location& where) {
+  if (!racing_.empty()) settle_stores(where);
   Thread& thread = threads_[thread_];
   thread.where = where;
   if (++thread.steps > schedule_.most_steps) {
@@ -270,6 +268,7 @@ bool Block::tick(const Location& where) {
 }
 
 void Block::pass(const Location& where) {
+  if (!racing_.empty()) settle_stores({});
   if (tick(where)) take_turn(where);
 }
 
@@ -419,82 +418,6 @@ void Block::leave_meeting(Thread& thread) {
   if (thread.meeting == nullptr) return;
   if (--thread.meeting->readers == 0) free_meetings_.push_back(thread.meeting);
   thread.meeting = nullptr;
-}
-
-/// Waits of those who wait for a signal: the first one's, and the others' where they differ.
-std::string Block::awaited() const {
-  std::string text;
-  for (unsigned thread = 0; thread < count_; ++thread) {
-    if (states_[thread] != State::AtSignal) continue;
-    const auto awaited = units_->awaited_by(thread);
-    if (text.find(awaited) != std::string::npos) continue;
-    text += text.empty() ? awaited
-                         : fmt::format("; thread {} at line {} {}", thread,
-                                       threads_[thread].where.line(), awaited);
-  }
-  return text;
-}
-
-/// Why nobody can go on.
-KernelFault Block::deadlock() const {
-  if (!gathering_.empty()) {
-    const Meeting& meeting = *gathering_.front();
-    const auto missing = static_cast<unsigned>(std::countr_zero(meeting.mask & ~meeting.arrived));
-    const auto absent = meeting.warp * kWarp + missing;
-    const auto present = static_cast<unsigned>(std::countr_zero(meeting.arrived));
-    const auto does = absent >= count_ ? std::string("is not in the block")
-                      : states_[absent] == State::Ended
-                          ? std::string("has ended")
-                          : fmt::format("waits at line {}", threads_[absent].where.line());
-    return fault_at(meeting.warp * kWarp + present, FaultKind::MissingLane, meeting.where,
-                    fmt::format("waits for lane {}, which {}", missing, does));
-  }
-  const auto number = [&](State state) {
-    return static_cast<unsigned>(std::find(states_.begin(), states_.end(), state) -
-                                 states_.begin());
-  };
-  if (at_signal_ > 0) {
-    const auto waiting = number(State::AtSignal);
-    return fault_at(waiting, FaultKind::DivergentBarrier, threads_[waiting].where, awaited());
-  }
-  return fault_at(number(State::AtBarrier), FaultKind::DivergentBarrier, barrier_,
-                  fmt::format("waits for thread {} and {} more that have ended",
-                              number(State::Ended), ended_ - 1));
-}
-
-KernelFault Block::fault_at(unsigned thread, FaultKind kind, const Location& where,
-                            const std::string& what) const {
-  const auto index = [](const Dim3& at) { return FaultPlace::Index{at.x, at.y, at.z}; };
-  const FaultPlace place = {kernel_, file_of(where), where.line(), index(blockIdx),
-                            index(index_in(blockDim, thread))};
-  return {kind, place, what};
-}
-
-void Block::fail(FaultKind kind, const Location& where, std::string&& what) {
-  {
-    const std::string words = std::move(what);
-    end_with(fault_at(thread_, kind, where, words));
-  }
-  end_here();
-}
-
-void Block::suspect(FaultKind kind, const Location& where, const std::string& what) {
-  if (suspicion_ != nullptr) return;
-  suspicion_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
-}
-
-/// Notes why the kernel ends.
-void Block::end_with(const KernelFault& fault) {
-  if (suspicion_ == nullptr || fault.kind() == FaultKind::Race) {
-    suspicion_ = std::make_unique<KernelFault>(fault);
-  }
-  fault_ = std::move(suspicion_);
-}
-
-void Block::end_here() {
-  if (fault_ == nullptr) fault_ = std::move(suspicion_);
-  hand_over();
-  std::abort();  // nobody resumes a thread after a fault
 }
 
 }  // namespace triptych::cuda::emulation

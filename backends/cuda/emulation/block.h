@@ -14,6 +14,7 @@
 #include "backends/cuda/emulation/fiber.h"
 #include "backends/cuda/emulation/function_ref.h"
 #include "backends/cuda/emulation/indices.h"
+#include "backends/cuda/emulation/racing_stores.h"
 #include "backends/cuda/emulation/schedule.h"
 #include "core/runtime/kernel_fault.h"
 
@@ -119,6 +120,11 @@ class Block {
   /// Ends the kernel with a fault of this thread. Does not return. It leaves its stack without
   /// unwinding, so nothing on it may own memory: it copies the words.
   [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
+  /// The running thread races with another. `stores` is not empty where both only store there: this
+  /// is a fault when the values differ, or always (Schedule::equal_stores_race).
+  void race(const Location& where, std::string&& what, const Bytes& stores);
+  /// The sum over all runs.
+  const std::vector<EqualStores>& equal_stores() const { return racing_.equal(); }
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
   /// of a fault that may follow from it. A race found until then explains it and comes first.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
@@ -146,6 +152,8 @@ class Block {
   void run_threads();
   /// Counts a step. True when it is the others' turn.
   bool tick(const Location& where);
+  /// Looks at racing stores of the running thread, which is not at `where`.
+  void settle_stores(const Location& where);
   void read_again(const Location& where);
   void let_others_go_on(const Location& where);
   void take_turn(const Location& where);
@@ -199,6 +207,7 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   std::unique_ptr<KernelFault> fault_, suspicion_;
+  RacingStores racing_;
 };
 
 /// The file of a place, from the root of the project where it is part of it.

@@ -42,7 +42,9 @@ void GlobalHistory::access(AccessOrder& order, const Manner& manner, std::uintpt
       std::string what;
       what = "another thread of the block " +
              order.describe(*other, thread, now, block.describe(at, "this place of global memory"));
-      block.fail(FaultKind::Race, where, std::move(what));
+      const bool only_stores =
+          AccessOrder::is_plain_store(*other) && AccessOrder::is_plain_store(now);
+      block.race(where, std::move(what), {address, only_stores ? bytes : 0});
     }
     at += page.granule;
   }

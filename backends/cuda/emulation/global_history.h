@@ -15,7 +15,7 @@ namespace triptych::cuda::emulation {
 
 class GlobalHistory {
  public:
-  /// Fails the running thread with Race.
+  /// Reports races to the running block.
   void access(AccessOrder& order, const Manner& manner, std::uintptr_t address,
               std::uintptr_t bytes, const Location& where);
   /// Forgets the meanings of addresses.

@@ -116,7 +116,9 @@ void GlobalWindow::access(Access access, std::uintptr_t address, std::uintptr_t 
         fmt::format("another block {} {} at line {}, and nothing orders the blocks of a launch",
                     by_write ? "writes" : "reads",
                     Block::current().describe(at, "this place of global memory"), line_in(other));
-    Block::current().fail(FaultKind::Race, where, std::move(what));
+    const bool only_stores = access == Access::Store && by_write && !races(read, mine) &&
+                             ((written | mine) & kRelaxed) == 0;
+    Block::current().race(where, std::move(what), {address, only_stores ? bytes : 0});
   }
 }
 

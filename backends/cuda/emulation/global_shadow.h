@@ -50,7 +50,7 @@ class GlobalWindow {
  public:
   explicit GlobalWindow(GlobalShadow& shadow) : shadow_(shadow) {}
 
-  /// Fails the running thread with Race.
+  /// Reports races to the running block.
   void access(Access access, std::uintptr_t address, std::uintptr_t bytes, const Location& where,
               bool relaxed);
   /// The running block fences.

@@ -49,6 +49,14 @@ SkippedThreads EmulatedStream::skipped() const {
   return all;
 }
 
+std::vector<EqualStores> EmulatedStream::equal_stores() const {
+  std::vector<EqualStores> all;
+  for (const auto& worker : workers_) {
+    for (const auto& each : worker.block.equal_stores()) add(all, each);
+  }
+  return all;
+}
+
 void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
                          const std::string& instance) {
   check_shape(kernel, shape);

@@ -52,6 +52,8 @@ class EmulatedStream : public Stream {
 
   /// The sum over all launches (Schedule::barriers_skip_ended).
   SkippedThreads skipped() const;
+  /// The same (Schedule::equal_stores_race).
+  std::vector<EqualStores> equal_stores() const;
 
   /// Counts since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }

@@ -10,4 +10,9 @@ namespace triptych::cuda::emulation {
 inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 // NOLINTEND(readability-identifier-naming)
 
+/// The index of this number in a grid or block.
+inline Dim3 index_in(const Dim3& size, unsigned number) {
+  return {number % size.x, number / size.x % size.y, number / size.x / size.y};
+}
+
 }  // namespace triptych::cuda::emulation

@@ -29,6 +29,9 @@ struct Schedule {
   /// Barriers of a block wait for the threads that have not ended, as GPUs do. CUDA leaves it
   /// undefined. Without this it is a fault.
   bool barriers_skip_ended = false;
+  /// Stores of several threads to one place are a race even if all store the same value. Without
+  /// this the values decide.
+  bool equal_stores_race = true;
 };
 
 }  // namespace triptych::cuda::emulation

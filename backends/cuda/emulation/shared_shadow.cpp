@@ -29,7 +29,10 @@ void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t 
     if (const auto* other = order.access(byte->last, thread, now); other != nullptr) {
       std::string what;
       what = "another thread " + order.describe(*other, thread, now, name(offset));
-      block.fail(FaultKind::Race, where, std::move(what));
+      const bool only_stores =
+          AccessOrder::is_plain_store(*other) && AccessOrder::is_plain_store(now);
+      const auto address = reinterpret_cast<std::uintptr_t>(block.shared().data() + offset);
+      block.race(where, std::move(what), {address, only_stores ? bytes : 0U});
     }
     if (manner.access != Access::Load) byte->written_in = block_;
   }

@@ -93,7 +93,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
-                 .barriers_skip_ended = launch.barriers_skip_ended});
+                 .barriers_skip_ended = launch.barriers_skip_ended,
+                 .equal_stores_race = launch.equal_stores_race});
   std::optional<emulation::CostModel> model;
   if (launch.gpu != nullptr) {
     const auto l1_bytes = [&] {
@@ -121,7 +122,7 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy =
       occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);
-  return {std::move(counters), std::move(costs), stream.skipped()};
+  return {std::move(counters), std::move(costs), stream.skipped(), stream.equal_stores()};
 }
 
 }  // namespace triptych::cuda::plain

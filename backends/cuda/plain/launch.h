@@ -45,6 +45,7 @@ struct Launch {
   int threads = 1;  ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
+  bool equal_stores_race = true;                      ///< Schedule::equal_stores_race
   const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
   emulation::RequestWatcher* watcher = nullptr;       ///< of all requests
 };
@@ -56,6 +57,7 @@ struct LaunchResult {
   KernelCounters counters;
   emulation::KernelCosts costs;  ///< empty without a GPU
   emulation::SkippedThreads skipped;
+  std::vector<emulation::EqualStores> equal_stores;
 };
 
 /// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault

@@ -107,6 +107,17 @@ void warn_of_skipped(Session& session, const emulation::SkippedThreads& skipped)
       emulation::file_of(skipped.where), skipped.where.line(), skipped.ended));
 }
 
+void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualStores>& all) {
+  for (const auto& each : all) {
+    auto file = emulation::file_of(each.where);
+    if (!session.report.equal_stores.emplace(file, each.where.line()).second) continue;
+    session.report.warnings.push_back(
+        fmt::format("{}:{}: {}. All store the same value, so GPUs give the same result, but CUDA "
+                    "leaves it undefined; --strict ends the program here",
+                    file, each.where.line(), each.first));
+  }
+}
+
 /// Runs the kernel. A fault ends the program.
 cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
                    std::span<const void* const> values) {
@@ -128,10 +139,12 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .threads = session.options.threads,
                              .most_steps = session.options.most_steps,
                              .barriers_skip_ended = session.options.barriers_skip_ended,
+                             .equal_stores_race = session.options.strict,
                              .gpu = session.options.gpu};
     if (session.options.watch) request.watcher = session.options.watch(request);
     auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);
+    warn_of_equal_stores(session, result.equal_stores);
     if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
       session.note(cudaErrorInvalidValue, "launch", place,
                    fmt::format("{} has more than {} bytes of __shared__ arrays of fixed sizes",

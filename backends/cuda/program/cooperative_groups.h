@@ -27,6 +27,21 @@ TRIPTYCH_UNWATCHED inline unsigned lanes_of_warp() {
   const unsigned count = block_size() - (thread_rank_in_block() - lane);
   return count >= 32 ? ~0U : (1U << count) - 1;
 }
+/// The value of a lane. Types of more than 8 bytes need a shuffle for each 8.
+template <class T>
+TRIPTYCH_UNWATCHED T shuffle(unsigned mask, T value, int lane, const Location& where) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32,
+                "groups shuffle values of at most 32 bytes");
+  if constexpr (sizeof(T) <= 8) {
+    return __shfl_sync(mask, value, lane, 32, where);
+  } else {
+    unsigned long long words[(sizeof(T) + 7) / 8] = {};
+    std::memcpy(words, &value, sizeof(T));
+    for (auto& word : words) word = __shfl_sync(mask, word, lane, 32, where);
+    std::memcpy(&value, words, sizeof(T));
+    return value;
+  }
+}
 
 }  // namespace details
 
@@ -100,26 +115,26 @@ class coalesced_group {
   }
   template <class T>
   TRIPTYCH_UNWATCHED T shfl(T value, unsigned rank, Location where = Location::current()) const {
-    return __shfl_sync(mask_, value, lane_of(rank % size()), 32, where);
+    return details::shuffle(mask_, value, lane_of(rank % size()), where);
   }
   template <class T>
   TRIPTYCH_UNWATCHED T shfl_down(T value, unsigned delta,
                                  Location where = Location::current()) const {
     const unsigned rank = thread_rank();
-    return __shfl_sync(mask_, value, lane_of(rank + delta < size() ? rank + delta : rank), 32,
-                       where);
+    return details::shuffle(mask_, value, lane_of(rank + delta < size() ? rank + delta : rank),
+                            where);
   }
   template <class T>
   TRIPTYCH_UNWATCHED T shfl_up(T value, unsigned delta,
                                Location where = Location::current()) const {
     const unsigned rank = thread_rank();
-    return __shfl_sync(mask_, value, lane_of(rank >= delta ? rank - delta : rank), 32, where);
+    return details::shuffle(mask_, value, lane_of(rank >= delta ? rank - delta : rank), where);
   }
   template <class T>
   TRIPTYCH_UNWATCHED T shfl_xor(T value, unsigned with,
                                 Location where = Location::current()) const {
     const unsigned rank = thread_rank() ^ with;
-    return __shfl_sync(mask_, value, lane_of(rank < size() ? rank : thread_rank()), 32, where);
+    return details::shuffle(mask_, value, lane_of(rank < size() ? rank : thread_rank()), where);
   }
   TRIPTYCH_UNWATCHED int any(int predicate, Location where = Location::current()) const {
     return __any_sync(mask_, predicate, where);

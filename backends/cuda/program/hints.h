@@ -1,5 +1,5 @@
-// Calls of CUDA's runtime that advise a GPU and change no result: policies of the L2 cache, and
-// memory pools. Memory of a pool is memory of cudaMalloc.
+// Calls of CUDA's runtime that advise a GPU and change no result: policies of the L2 cache, places
+// of managed memory, peers, and memory pools. Memory of a pool is memory of cudaMalloc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -56,4 +56,43 @@ TRIPTYCH_PASS cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cud
                                                   cudaStream_t stream) {
   return cudaMallocAsync(pointer, bytes, stream);
 }
+
+/// Places as CUDA 13 names them.
+enum cudaMemLocationType {
+  cudaMemLocationTypeInvalid,
+  cudaMemLocationTypeDevice,
+  cudaMemLocationTypeHost,
+  cudaMemLocationTypeHostNuma,
+  cudaMemLocationTypeHostNumaCurrent
+};
+struct cudaMemLocation {
+  cudaMemLocationType type;
+  int id;
+};
+TRIPTYCH_PASS cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
+                                        cudaMemLocation at) {
+  return cudaMemAdvise(pointer, bytes, advice,
+                       at.type == cudaMemLocationTypeDevice ? at.id : cudaCpuDeviceId);
+}
+TRIPTYCH_PASS cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes,
+                                               cudaMemLocation at, unsigned,
+                                               cudaStream_t stream = 0) {
+  return cudaMemPrefetchAsync(
+      pointer, bytes, at.type == cudaMemLocationTypeDevice ? at.id : cudaCpuDeviceId, stream);
+}
+
+enum cudaDeviceP2PAttr {
+  cudaDevP2PAttrPerformanceRank = 1,
+  cudaDevP2PAttrAccessSupported,
+  cudaDevP2PAttrNativeAtomicSupported,
+  cudaDevP2PAttrCudaArrayAccessSupported
+};
+/// An error, as for every question about a peer of the only device.
+TRIPTYCH_PASS cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int other) {
+  *value = 0;
+  return cudaDeviceEnablePeerAccess(other, 0);
+}
+
+/// The driver's results, which some programs compare those of the runtime with.
+enum cudaError_enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_UNKNOWN = 999 };
 // NOLINTEND(readability-identifier-naming)

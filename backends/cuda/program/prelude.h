@@ -9,9 +9,15 @@
 #define __host__ __attribute__((host))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
-// Headers with declarations that must stay the host's.
+// The library's parallel algorithms run on one thread: TBB's headers are the host's.
+#define _GLIBCXX_USE_TBB_PAR_BACKEND 0
+// Headers with declarations that must stay the host's, except what() of exceptions, which further
+// headers override for both.
 #include <cstdlib>
 #include <ctime>
+#pragma clang force_cuda_host_device begin
+#include <bits/exception.h>
+#pragma clang force_cuda_host_device end
 #include <exception>
 #include <new>
 
@@ -25,7 +31,12 @@
 #include <cassert>
 #include <cfloat>
 #include <climits>
+// C++20 has a lerp, which math.h makes a global one. Many CUDA programs, which nvcc compiles as
+// C++17, have their own.
+#define lerp triptych_lerp
+#include <math.h>
 #include <cmath>
+#undef lerp
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

@@ -51,11 +51,15 @@ template <class T>
 inline constexpr size_t triptych_element = sizeof(T);
 template <>
 inline constexpr size_t triptych_element<void> = 0;
+template <class T>
+TRIPTYCH_PASS void** triptych_untyped(T** pointer) {
+  return const_cast<void**>(reinterpret_cast<const volatile void* const*>(pointer));
+}
 
-#define TRIPTYCH_ALLOCATION(name, call, ...)                                    \
-  template <class T>                                                            \
-  TRIPTYCH_PASS cudaError_t name(T** pointer, size_t bytes __VA_ARGS__) {       \
-    return call(reinterpret_cast<void**>(pointer), bytes, triptych_element<T>); \
+#define TRIPTYCH_ALLOCATION(name, call, ...)                              \
+  template <class T>                                                      \
+  TRIPTYCH_PASS cudaError_t name(T** pointer, size_t bytes __VA_ARGS__) { \
+    return call(triptych_untyped(pointer), bytes, triptych_element<T>);   \
   }
 TRIPTYCH_ALLOCATION(cudaMalloc, triptychMalloc)
 TRIPTYCH_ALLOCATION(cudaMallocAsync, triptychMalloc, , cudaStream_t)
@@ -137,6 +141,11 @@ TRIPTYCH_PASS cudaError_t cudaBindTexture(size_t* offset, const textureReference
 TRIPTYCH_PASS cudaError_t cudaBindTexture(size_t* offset, const textureReference& reference,
                                           const void* memory, size_t bytes = 0xFFFFFFFF) {
   return cudaBindTexture(offset, reference, memory, reference.channelDesc, bytes);
+}
+TRIPTYCH_PASS cudaError_t cudaBindTexture(size_t* offset, const textureReference* reference,
+                                          const void* memory, const cudaChannelFormatDesc* channels,
+                                          size_t bytes = 0xFFFFFFFF) {
+  return cudaBindTexture(offset, *reference, memory, *channels, bytes);
 }
 TRIPTYCH_PASS cudaError_t cudaBindTexture2D(size_t* offset, const textureReference& reference,
                                             const void* memory,

@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/emulation/kernel_costs.h"
@@ -49,6 +51,7 @@ struct ProgramReport {
   KernelCounterTable kernels;
   std::map<std::string, emulation::KernelCosts> costs;  ///< by kernel
   std::vector<std::string> warnings;
+  std::set<std::pair<std::string, unsigned>> equal_stores;  ///< places in `warnings`
 };
 
 struct ProgramOptions {
@@ -56,6 +59,7 @@ struct ProgramOptions {
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
+  bool strict = false;  ///< threads that store the same value without an order end the program
   plain::WatchLaunch watch;
 };
 

@@ -307,6 +307,7 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   if (options.no_contraction) child.add({"--no-contraction"});
   if (options.brief) child.add({"--brief"});
   if (request.skip_ended) child.add({"--skip-ended"});
+  if (options.strict) child.add({"--strict"});
 }
 
 /// The document of the child, with the names that the user gave.
@@ -416,6 +417,8 @@ Command add_run(Command& kernel, Context& context) {
       .check(number_from(0, 1e6))
       .capture_default_str()
       .only_with("--expect");
+  command.add_flag("--strict", options->strict,
+                   "for a whole program: end it at unordered stores of equal values, too");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");

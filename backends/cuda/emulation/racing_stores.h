@@ -1,0 +1,67 @@
+// Stores of several threads to one place that nothing orders. CUDA leaves the value undefined. A
+// GPU keeps that of one of the threads, so the result is the same where all store the same value.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/emulation/language.h"
+
+namespace triptych::cuda::emulation {
+
+/// Bytes of memory.
+struct Bytes {
+  std::uintptr_t address = 0;
+  std::size_t count = 0;
+};
+
+/// Places in the source with stores of equal values that raced.
+struct EqualStores {
+  Location where;
+  std::uint64_t count = 0;
+  std::string first;  ///< the message of the first race
+};
+
+/// Adds `more` to the entry of the same place.
+void add(std::vector<EqualStores>& all, const EqualStores& more);
+
+class RacingStores {
+ public:
+  static constexpr std::size_t kMostBytes = 16;
+
+  /// A store that has changed its place.
+  struct Unequal {
+    unsigned thread = 0;
+    Location where;
+    std::string what;
+  };
+
+  /// A thread is about to store to `bytes`, at most kMostBytes, which others stored to.
+  void expect(unsigned thread, const Location& where, const Bytes& bytes, std::string&& what);
+  bool empty() const { return stores_.empty(); }
+  /// Compares the places of this thread's stores, which have happened, with their earlier content.
+  /// A store at `where` may be in progress, in pieces.
+  std::optional<Unequal> settle(unsigned thread, const Location& where);
+  void clear() { stores_.clear(); }
+
+  const std::vector<EqualStores>& equal() const { return equal_; }
+
+ private:
+  struct Store {
+    unsigned thread = 0;
+    Location where;
+    Bytes bytes;
+    std::array<std::byte, kMostBytes> before{};
+    std::string what;
+  };
+
+  std::vector<Store> stores_;
+  std::vector<EqualStores> equal_;
+};
+
+}  // namespace triptych::cuda::emulation
