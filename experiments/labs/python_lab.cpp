@@ -256,6 +256,7 @@ scripts::Script script_of(const Lab& lab, const std::string& name, const char* p
                             .modules = {},
                             .entry = "grading",
                             .arguments = {{"part", part}, {"seed", seed}, {"number", lab.number}},
+                            .interruptible = true,
                             .patience = kPatience};
   const auto add = [&](const std::string& module, const std::string& file,
                        std::span<const LabText> texts) {

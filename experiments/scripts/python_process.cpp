@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
@@ -24,10 +23,8 @@ namespace triptych::scripts {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 
 constexpr std::size_t kLongestMessage = std::size_t{256} << 20;
-constexpr milliseconds kTimeToEnd{2000};
 
 /// Runs the modules that the first line contains. The socket is the standard input.
 constexpr const char* kLoader = R"(
@@ -77,20 +74,10 @@ Json first_message(const Script& script) {
       {"modules", std::move(modules)}, {"entry", script.entry}, {"arguments", script.arguments}};
 }
 
-/// Whether the child ends in the time that it has.
-bool ends(pid_t child) {
-  const auto deadline = Clock::now() + kTimeToEnd;
-  while (internal::retry_interrupted([&] { return waitpid(child, nullptr, WNOHANG); }) == 0) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return true;
-}
-
 }  // namespace
 
 PythonProcess::PythonProcess(const Script& script)
-    : name_(script.name), patience_(script.patience) {
+    : name_(script.name), interruptible_(script.interruptible), patience_(script.patience) {
   const auto program = python(script.user);
   std::array<int, 2> ends = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -102,8 +89,6 @@ PythonProcess::PythonProcess(const Script& script)
 }
 
 PythonProcess::~PythonProcess() {
-  kill(child_, SIGTERM);
-  if (ends(child_)) return;
   kill(child_, SIGKILL);
   internal::retry_interrupted([&] { return waitpid(child_, nullptr, 0); });
 }
@@ -121,14 +106,15 @@ void PythonProcess::send(const Json& message) {
 Json PythonProcess::receive() {
   const auto start = Clock::now();
   std::array<char, 65536> part = {};
-  const InterruptGuard guard(false);
+  std::optional<InterruptGuard> guard;
+  if (interruptible_) guard.emplace(false);
   for (;;) {
     if (const auto end = received_.find('\n'); end != received_.npos) {
       const auto line = received_.substr(0, end);
       received_.erase(0, end + 1);
       return parse_strict<Json>(line);
     }
-    if (guard.interrupted()) throw Interrupted();
+    if (guard && guard->interrupted()) throw Interrupted();
     pollfd waiting = {socket_.get(), POLLIN, 0};
     if (poll(&waiting, 1, 100) <= 0) {
       if (!patience_ || Clock::now() - start < *patience_) continue;

@@ -30,6 +30,9 @@ struct Script {
   std::string entry;            ///< the module whose run(stream, arguments) is called
   Json arguments;
   bool inherits_environment = false;
+  /// receive() throws Interrupted after a signal. Without, the program's OrderlyStop ends the child
+  /// and all that it has started.
+  bool interruptible = false;
   /// The longest time between two messages. Without, there is no limit.
   std::optional<std::chrono::seconds> patience = {};
 };
@@ -41,18 +44,18 @@ class PythonProcess {
  public:
   /// Throws DeviceError when there is no python3.
   explicit PythonProcess(const Script& script);
-  /// Terminates the child. It is killed if it still runs after two seconds.
+  /// Kills the child.
   ~PythonProcess();
   PythonProcess(const PythonProcess&) = delete;
   PythonProcess& operator=(const PythonProcess&) = delete;
 
-  /// The next message. Throws InvalidArgument when the child has ended or exceeds the patience, and
-  /// Interrupted when a signal asks this process to stop.
+  /// The next message. Throws InvalidArgument when the child has ended or exceeds the patience.
   Json receive();
   void send(const Json& message);
 
  private:
   std::string name_;
+  bool interruptible_;
   std::optional<std::chrono::seconds> patience_;
   internal::FileDescriptor socket_;
   pid_t child_ = -1;

@@ -142,9 +142,9 @@ def results(program, ids, say):
 
 
 def run(stream, arguments):
-    """Called by `triptych reproduce`, which ends this process by a signal."""
+    """Called by `triptych reproduce`, which ends this process and its commands by SIGTERM after a signal."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # removes temporary files
 
     def send(message):
         print(json.dumps(message, allow_nan=False), file=stream, flush=True)
