@@ -74,8 +74,9 @@ module mmu_compute #(
   logic is_matmul, accumulate, keep, transpose, abut, ready, hazard, full, empty, table_done;
   logic stationary, weights_ready, overlaps, drain_busy;
   logic [15:0] count;
-  logic [16:0] slots, values_end, turn_end;
-  logic [LaneBits-1:0] lane_after;  // the last value's
+  logic [16:0] slots, values_end;
+  logic [LaneBits-1:0] count_lanes, lane_after;  // lane_after: that behind the last value's
+  logic [LaneBits:0] lanes;
   logic [3:0] table_give;
   assign opcode = instruction.opcode;
   assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
@@ -92,17 +93,18 @@ module mmu_compute #(
   assign values_end = 17'(start_lane_o) + 17'(count);
   mmu_remainder #(
       .Modulus(Rows),
-      .Bits(17)
-  ) u_lane_after (
-      .value_i(values_end),
-      .remainder_o(lane_after)
+      .Bits(16)
+  ) u_count_lanes (
+      .value_i(count),
+      .remainder_o(count_lanes)
   );
-  assign turn_end = values_end + ((lane_after == '0) ? 17'd0 : 17'(Rows) - 17'(lane_after));
+  assign lanes = (LaneBits + 1)'(start_lane_o) + (LaneBits + 1)'(count_lanes);
+  assign lane_after = LaneBits'((lanes >= (LaneBits + 1)'(Rows)) ? lanes - (LaneBits + 1)'(Rows)
+                                                                 : lanes);
   always_comb begin
-    if (stationary) slots = 17'(Rows);
-    else if (!transpose || abut) slots = 17'(count);
-    else if (turn_end == 17'(Rows)) slots = 17'(Rows);
-    else slots = turn_end - 17'(start_lane_o);
+    if (stationary || (transpose && !abut && (values_end <= 17'(Rows)))) slots = 17'(Rows);
+    else if (!transpose || abut || (lane_after == '0)) slots = 17'(count);
+    else slots = 17'(count) + 17'(Rows) - 17'(lane_after);
   end
 
   // The matmul that streams: slots and positions that have not left yet.

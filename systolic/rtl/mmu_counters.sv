@@ -1,4 +1,5 @@
-// The performance counters, 64 bits each, read by number, shown in the next cycle: 0 cycles,
+// The performance counters, 64 bits each, read by number, shown in the next cycle. A register
+// separates products from sums, so a read contains events up to two cycles before it. 0 cycles,
 // 1 issue, 2 padding, 3 to 9 the stalls (drain, activations, output, dram, weights, accumulator,
 // in-flight), 10 MACs, 11 and 12 buffer reads and writes, 13 and 14 accumulator reads and writes,
 // 15 weight reads, 16 to 19 DRAM bytes and 20 to 23 instructions by unit.
@@ -36,6 +37,8 @@ module mmu_counters #(
   localparam int unsigned Counters = 24;
   logic [63:0] count_q[Counters];
   logic [31:0] step[Counters];  // of this cycle
+  logic [31:0] step_q[Counters];  // of the last cycle, if counts_q
+  logic counts_q;
   logic [63:0] value_q;
 
   always_comb begin : steps
@@ -71,9 +74,11 @@ module mmu_counters #(
     value_q <= count_q[index_i];
     if (start_i) begin
       for (i = 0; i < Counters; i++) count_q[i] = 64'd0;
-    end else if (running_i && !halt_i) begin
-      for (i = 0; i < Counters; i++) count_q[i] = count_q[i] + 64'(step[i]);
+    end else if (counts_q) begin
+      for (i = 0; i < Counters; i++) count_q[i] = count_q[i] + 64'(step_q[i]);
     end
+    counts_q <= running_i && !halt_i && !start_i;
+    for (i = 0; i < Counters; i++) step_q[i] = step[i];
   end
   // verilator lint_on BLKSEQ
 

@@ -127,7 +127,8 @@ module mmu_store #(
     );
   end else begin : gen_no_vector
     assign {vector_busy, vector_done, vector_request, vector_reads, vector_read} = '0;
-    assign {vector_address, vector_bytes, vector_row, vector_data} = '0;
+    assign {vector_address, vector_bytes, vector_row} = '0;
+    assign vector_data = '0;
   end
 
   // Rows of accumulators: asked for, in the output unit, presented. All move on unless a position

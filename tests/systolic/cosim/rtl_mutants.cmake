@@ -52,7 +52,8 @@ mmu_seed(stored_in_the_loads_group mmu_fill.sv
 mmu_seed(columns_beyond_the_store mmu_fill.sv "16'(r) >= store_columns_i" "1'b0")
 mmu_seed(buffer_rows_go_to_dram_too mmu_store.sv
          "output_valid_q && !flags_q.buffer" "output_valid_q")
-mmu_seed(remainder_of_half_the_value mmu_remainder.sv "(product >> 26)" "(product >> 27)")
+mmu_seed(remainder_equals_the_modulus mmu_remainder.sv "(sum >= (RemainderBits + 1)'(Modulus))"
+         "(sum > (RemainderBits + 1)'(Modulus))")
 # weights
 mmu_seed(rows_below_the_tile mmu_weight_fifo.sv
          "weight[ElementBits] && ask_q[c][RowBits]" "weight[ElementBits]")
@@ -71,10 +72,8 @@ mmu_seed(hazard_with_the_row_below mmu_in_flight.sv
 mmu_seed(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_q == 4'd7")
 mmu_seed(tokens_of_another_matmul mmu_in_flight.sv
          "signal_q[early_index_q]" "signal_q[done_index_q]")
-mmu_seed(no_padding_slots mmu_compute.sv
-         "values_end + ((lane_after == '0) ? 17'd0 : 17'(Rows) - 17'(lane_after))" "values_end")
-mmu_seed(few_values_leave_positions_behind mmu_compute.sv
-         "turn_end == 17'(Rows)" "1'b0")
+mmu_seed(no_padding_slots mmu_compute.sv "17'(count) + 17'(Rows) - 17'(lane_after)" "17'(count)")
+mmu_seed(few_values_leave_positions_behind mmu_compute.sv "(values_end <= 17'(Rows))" "1'b0")
 mmu_seed(abutting_values_begin_at_lane_0 mmu_compute.sv
          "abut ? lane_after : '0" "'0")
 mmu_seed(positions_enter_again mmu_compute.sv

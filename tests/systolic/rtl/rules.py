@@ -35,12 +35,16 @@ CASES = [
      "parameters": {"Rows": 3, "Columns": 2, "Tiles": 2, "OutputStationary": 1},
      "ports": ["swap_finds_weights", "streams_find_their_tile"]},
     {"module": "mmu_dispatch"},
+    {"module": "mmu_remainder", "parameters": {"Modulus": 12}},
+    {"module": "mmu_remainder", "parameters": {"Modulus": 255}},
     {"module": "mmu_axi_read", "parameters": {"RowBytes": 20, "Outstanding": 4, "MaxBeats": 8},
      "ports": ["beats_were_asked_for", "rows_fit_the_port"]},
     {"module": "mmu_axi_write",
      "parameters": {"RowBytes": 20, "Outstanding": 4, "MaxBeats": 4, "Reads": 1},
      "ports": ["answers_were_asked_for", "rows_fit_the_port"]},
 ]
+
+CLEARED = {"mmu_dispatch": "-set-at 1 rst_ni 0", "mmu_remainder": ""}  # no register
 
 # (what, file, text, its replacement, the module whose proof must fail)
 FAULTS = [
@@ -57,6 +61,8 @@ FAULTS = [
      "(asks_left_q != '0) && (taken_q != 7'(Depth));", "asks_left_q != '0;", "mmu_operand"),
     ("weights are full a row early", "mmu_loader.sv", "(rows_left_q == 16'd1))) full_q",
      "(rows_left_q == 16'd2))) full_q", "mmu_loader"),
+    ("a remainder equals the modulus", "mmu_remainder.sv", "(sum >= (RemainderBits",
+     "(sum > (RemainderBits", "mmu_remainder"),
     ("a burst leaves its block", "mmu_axi_read.sv", "if (more) end_d", "if (1'b0) end_d",
      "mmu_axi_read"),
     ("an address changes while it waits", "mmu_axi_read.sv",
@@ -78,7 +84,7 @@ def script(folder, case, log):
     files = [folder / f"{name}.sv" for name in ("mmu_pkg", *PARTS, module)]
     values = " ".join(f"-set {name} {value}" for name, value in case.get("parameters", {}).items())
     ports = " ".join(f"c:{rule}" for rule in case.get("ports", []))
-    cleared = "-set-at 1 rst_ni 0" if module == "mmu_dispatch" else "-set-at 1 clear_i 1"
+    cleared = CLEARED.get(module, "-set-at 1 clear_i 1")
     return "; ".join(
         [f"read_verilog -sv -formal {' '.join(map(str, files))}"] +
         ([f"chparam {values} {module}"] if values else []) +

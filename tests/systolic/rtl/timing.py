@@ -132,6 +132,13 @@ def unpacked(liberty, scratch):
     return plain
 
 
+def replace_between(page, marks, contents):
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(marks[0])
+    _, after = rest.split(marks[1])
+    page.write_text(before + marks[0] + contents + marks[1] + after, encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("rtl", type=pathlib.Path)
@@ -155,11 +162,7 @@ def main():
             tables.append(table(name, arguments.rtl, wanted, plain))
             print(tables[-1], flush=True)
     if arguments.page:
-        text = arguments.page.read_text(encoding="utf-8")
-        before, rest = text.split(MARKS[0])
-        _, after = rest.split(MARKS[1])
-        arguments.page.write_text(before + MARKS[0] + "\n".join(tables) + MARKS[1] + after,
-                                  encoding="utf-8")
+        replace_between(arguments.page, MARKS, "\n".join(tables))
 
 
 if __name__ == "__main__":
