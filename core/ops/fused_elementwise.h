@@ -23,8 +23,9 @@ struct ChainStep {
 /// y = the value after the last of `steps`, which starts with input 0. "Add(., 1); Relu(.)" is
 /// Relu(Add(input 0, input 1)). A dot denotes the previous result. Attributes that differ from the
 /// kind's defaults follow it: "Clip(., min=0, max=1)". The kinds are those of Unary, without Gelu's
-/// approximation, and Binary that take and give f32. Inputs broadcast to y, f32. All contracts: the bits of the operators one after another. The error bound
-/// holds for chains without cancellation: Add, Mul, Relu, Abs, Max, Min.
+/// approximation, and Binary that take and give f32. Inputs broadcast to y, f32. All contracts: the
+/// bits of the operators one after another. The error bound holds for chains without cancellation:
+/// Add, Mul, Relu, Abs, Max, Min.
 struct FusedElementwise : OpOf<FusedElementwise> {
   static constexpr std::string_view kName = "FusedElementwise";
   static constexpr std::string_view kSummary = "y = the last of a chain of elementwise operators";
