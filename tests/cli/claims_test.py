@@ -15,11 +15,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "experiments/studies/claims"))
 sys.dont_write_bytecode = True
 
+import attention  # noqa: E402
 import communication  # noqa: E402
 import memories  # noqa: E402
+import products  # noqa: E402
 import report  # noqa: E402
 import reproduce  # noqa: E402
 import rules  # noqa: E402
+import strategies  # noqa: E402
 from program import CommandFailed, Program  # noqa: E402
 from rules import CONDITIONS, HOLDS, OUT_OF_DATE, WRONG  # noqa: E402
 
@@ -119,6 +122,39 @@ class Reports(unittest.TestCase):
         self.assertEqual(reproduce.find_claims([]), reproduce.CLAIMS)
         with self.assertRaisesRegex(CommandFailed, '"luck"; choose from: .*flash-attention'):
             reproduce.find_claims(["luck"])
+
+
+class Recorded:
+    """A program whose commands have these results."""
+
+    def __init__(self, *results):
+        self.recorded = list(results)
+
+    def results(self, *_):
+        return self.recorded.pop(0)
+
+
+class Examinations(unittest.TestCase):
+    def test_only_nodes_with_a_kernel_do_work(self):
+        nodes = [{"op": "Conv(group=1)", "kernel": "gemm", "flops": 8, "bytes": 4},
+                 {"op": "Concat(axis=1)", "kernel": "", "flops": 0, "bytes": 9},
+                 {"op": "Conv(group=2)", "kernel": "gemm", "flops": 6, "bytes": 2}]
+        self.assertEqual(memories.kinds_of_work(Recorded([{"nodes": nodes}])), {"Conv": [(8, 4), (6, 2)]})
+
+    def test_reads_are_separated_from_writes_where_the_model_does_so(self):
+        macs = products.SIDE ** 3
+        traffic = [{"level": "L1", "bytes": 8 * macs, "read_bytes": 4 * macs}, {"level": "L2", "bytes": 2 * macs}]
+        found = products.cpu_reads(Recorded([{"kernel": "gemm", "traffic": traffic}, {"kernel": "eigen"}]))
+        self.assertEqual([(one.kernel, one.level, one.reads, one.nearest) for one in found],
+                         [("gemm", "L1", 1, True), ("gemm", "L2", 0.5, False)])
+
+    def test_the_best_cut_of_the_model_counts(self):
+        times = {"single": 10, "dp": 5, "layers": 20, "pipeline:2": 8}
+        self.assertEqual(strategies.best_gains(times), (1, 0.25))
+
+    def test_the_law_of_the_materialised_form_predicts_the_longest_length(self):
+        law = [3 * length ** 2 + 5 * length for length in attention.LENGTHS]
+        self.assertAlmostEqual(attention.predicted([law[0], law[1], 0]), law[2])
 
 
 class Commands(ProgramTest):

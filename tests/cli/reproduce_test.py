@@ -19,21 +19,26 @@ def rows_of(claim, table=0):
     return [dict(zip(names, map(value, row))) for row in claim["tables"][table]["rows"]]
 
 
+def stat_of(process):
+    """The state of a process and its parent, or None after its end."""
+    try:
+        state, parent = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return state, int(parent)
+
+
 def descendants(parent):
     """The processes that this one and its children have started."""
-    try:
-        children = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    except FileNotFoundError:
-        return []
-    return [process for child in children for process in [int(child), *descendants(int(child))]]
+    processes = [int(path.name) for path in pathlib.Path("/proc").iterdir() if path.name.isdigit()]
+    children = [process for process in processes if (stat_of(process) or ("", 0))[1] == parent]
+    return children + [process for child in children for process in descendants(child)]
 
 
 def is_running(process):
     """False for a process that has ended, even if nobody has asked for its status yet."""
-    try:
-        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    stat = stat_of(process)
+    return stat is not None and stat[0] != "Z"
 
 
 class Reproduce(ProgramTest):
