@@ -80,6 +80,7 @@ class Counted:
         self.stores, self.store_sectors = (float(memory["store"][count]) for count in ("requests", "sectors"))
         self.atomic_lanes = float(memory["atomic"]["lanes"])
         self.shared_atomic_wavefronts = float(shared["atomic"]["wavefronts"])
+        self.shared_loads, self.shared_load_wavefronts = (float(shared["load"][count]) for count in ("requests", "wavefronts"))
         self.shared, self.wavefronts = (sum(float(shared[access][count]) for access in ("load", "store", "atomic"))
                                         for count in ("requests", "wavefronts"))
 
