@@ -1,5 +1,7 @@
 """Typical mistakes of lab 13: (name, edits of the solution, points lost, words of the message)."""
 # SPDX-License-Identifier: Apache-2.0
+import pathlib
+
 TOOLS = ("g++", "clang++")
 TENSOR = {"tensor: values": 14, "tensor: products": 8}
 TILED = {"tiled: values": 14, "tiled: sectors": 14, "tiled: banks": 10}
@@ -14,7 +16,11 @@ def kernels(*edits):
     return {"product.cu": list(edits)}
 
 
+SKELETON = (pathlib.Path(__file__).parents[2] / "experiments/labs/handouts/13-tensor/product.cu").read_text()
+
 WRONG = [
+    ("nothing but main", {"product.cu": SKELETON}, {**TENSOR, **TILED},
+     ["tensor with M = ", "its result: nothing has written any of the"]),
     ("no tensor cores", kernels(("    wmma::mma_sync(sum, left, right, sum);\n  }\n",
                                  "  }\n  for (int e = threadIdx.x; e < 256; e += 32) {\n    float s = 0;\n    for (int k = 0; k < K; ++k) {\n"
                                  "      s += __half2float(a[(row + e / 16) * K + k]) * __half2float(b[k * N + column + e % 16]);\n    }\n"

@@ -7,7 +7,7 @@ from grading import CannotGrade, Refused
 
 MISSING = 3  # exit status of the program when the machine lacks something
 ONLY_IF_RIGHT = "counts when the kernel is right"
-DRIVER = "benches/cuda_main.cu.in"
+DRIVER, MAIN = "benches/cuda_main.cu.in", "bench_main.cu"
 
 
 def parts(whole, each):
@@ -148,14 +148,17 @@ class Kernels:
         lines.append("bench::finish();")
         lines += [f'a{number}.save("{written(number)}");' for number in launch.outputs]
         text = self.bench.lab_text(DRIVER)
-        self.bench.put("bench_main.cu", text.replace("@FILE@", f"{self.name}.cu").replace("@BODY@", "\n  ".join(lines)))
-        ending = self.bench.run("triptych", "kernel", "run", "bench_main.cu", "--json")
+        self.bench.put(MAIN, text.replace("@FILE@", f"{self.name}.cu").replace("@BODY@", "\n  ".join(lines)))
+        ending = self.bench.run("triptych", "kernel", "run", MAIN, "--json")
         require_tools(ending)
         return ending
 
     def read(self, result, kernel, launch):
         for finding in result["findings"][:1]:
-            at = ", ".join(f"{name} {json.dumps(finding[name])}" for name in ("line", "block", "thread"))
+            if finding.get("file") == MAIN:
+                return Counted(f"its result: {finding['message']}")
+            at = ", ".join(f"{name} {json.dumps(finding[name])}" for name in ("line", "block", "thread")
+                           if finding.get(name) is not None)
             return Counted(f"{finding['kind']} at {at}: {finding['message']}")
         counters = result["counters"] if not self.whole else next(
             each for each in result["kernels"] if each["kernel"].partition("(")[0] == kernel)

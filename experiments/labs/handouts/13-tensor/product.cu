@@ -58,7 +58,9 @@ int main(int count, char** words) {
   for (int row = 0; row < M; ++row) {
     for (int column = 0; column < N; ++column) {
       float sum = 0;
-      for (int k = 0; k < K; ++k) sum += __half2float(a[row * K + k]) * __half2float(b[k * N + column]);
+      for (int k = 0; k < K; ++k) {
+        sum += __half2float(a[row * K + k]) * __half2float(b[k * N + column]);
+      }
       if (std::fabs(sum - c[row * N + column]) <= 1e-3f) continue;
       printf("c[%d][%d] should be %g, and is %g\n", row, column, sum, c[row * N + column]);
       return 1;
