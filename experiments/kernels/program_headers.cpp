@@ -49,8 +49,7 @@ constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
     {"thrust/reduce.h", "Thrust"},
     {"thrust/transform.h", "Thrust"},
     {"cuda/pipeline", "libcu++ (cuda/pipeline)"},
-    {"cuda/barrier", "libcu++ (cuda/barrier)"},
-    {"cuda/atomic", "libcu++ (cuda/atomic)"}};
+    {"cuda/semaphore", "libcu++ (cuda/semaphore)"}};
 
 /// Headers that are not in the prelude.
 constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
@@ -61,6 +60,12 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda_fp16.hpp", "narrow_floats.h"},
     {"cuda_bf16.h", "narrow_floats.h"},
     {"mma.h", "wmma.h"},
+    {"cuda/atomic", "libcu.h"},
+    {"cuda/barrier", "libcu.h"},
+    {"cuda/std/atomic", "libcu.h"},
+    {"cuda/std/barrier", "libcu.h"},
+    {"cuda/std/type_traits", "libcu.h"},
+    {"cuda/std/utility", "libcu.h"},
     {"hip/hip_runtime.h", "hip_runtime.h"},
     {"hip/hip_runtime_api.h", "hip_runtime.h"},
     {"hip/hip_cooperative_groups.h", "group_functions.h"},

@@ -207,8 +207,9 @@ class ProgramBuild {
                                                 : "-x c -std=gnu17");
     append(command, kAllFiles);
     append(command, kTargetOptions);
-    command.push_back("-I" + folder_.path().string());
+    // In this order, since <cuda/barrier> is not the <barrier> of the first folder.
     command.push_back("-I" + (folder_.path() / "cuda").string());
+    command.push_back("-I" + folder_.path().string());
     if (language == Language::Cuda) {
       command.emplace_back("-include");
       command.push_back((folder_.path() / "backends/cuda/program/prelude.h").string());

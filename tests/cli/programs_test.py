@@ -136,6 +136,19 @@ class Programs(ProgramTest):
         self.assertEqual(kernels["group"]["warp_operations"], 8)
         self.assertEqual(kernels["group"]["global"]["store"]["lanes"], 128 + 4)
 
+    def test_barriers_and_atomic_objects_of_libcu(self):
+        result, kernels = self.program("barriers.cu")
+        self.assertEqual(result["output"], "8128, 1 2 3 sum to 6\n")
+        self.assertEqual(result["warnings"], [])
+        # Each thread arrives once, and one warp looks at the count.
+        shared = kernels["sum_warps"]["shared"]
+        self.assertEqual((shared["atomic"]["lanes"], shared["atomic"]["requests"]), (128, 4))
+        self.assertEqual(kernels["take_turns"]["global"]["atomic"]["lanes"], 6)
+
+    def test_a_store_behind_an_arrival_is_a_race(self):
+        _, finding = self.fault("barriers.cu", "late")
+        self.assertEqual((finding["kind"], finding["kernel"], finding["line"]), ("race", "sum_warps", 28))
+
     def test_files_share_kernels_and_functions(self):
         result, kernels = self.program("two_files.cu", sources=["two_files_device.cu", "two_files_host.cpp"])
         self.assertEqual(result["output"], "first 100\n100 162 0\n")
