@@ -56,6 +56,7 @@ struct ProgramOptions {
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
+  std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
 };
 
