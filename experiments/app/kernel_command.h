@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
 
 /// Compiles the file, and passes the compiler's warnings on.
 void compile_kernel_file(const KernelCommand& options, const std::filesystem::path& library);
+
+/// Registers of its kernels on the GPU of the options, where nvcc is installed.
+std::map<std::string, int> kernel_registers(const KernelCommand& options);
 
 /// The run of a whole program.
 kernels::ProgramRequest program_request(const KernelCommand& options);

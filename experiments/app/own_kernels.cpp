@@ -122,6 +122,7 @@ void record_launches(const OwnKernels& own, const kernels::Gpu& gpu, Record& rec
     const cuda::plain::KernelLibrary opened(library);
     std::unique_ptr<web::WarpLog> log;
     command.run.gpu = &gpu;
+    command.run.registers = kernel_registers(command);
     command.run.watch = [&](const cuda::plain::Launch& launch) {
       log = std::make_unique<web::WarpLog>(launch);
       return log.get();
@@ -183,7 +184,7 @@ void add_own_kernels(Command& command, OwnKernels& own) {
   add_launch_options(command, own.command);
   command
       .add_option("--beside", own.beside,
-                  "another kernel of the file, or another .cu file, to show beside the first one")
+                  "second kernel of the file, or second .cu file, to compare with")
       .value("NAME")
       .repeated();
 }

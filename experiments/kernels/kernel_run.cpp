@@ -104,6 +104,8 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
   launch.most_steps = static_cast<std::uint64_t>(request.most_steps);
   launch.barriers_skip_ended = request.skip_ended;
   launch.gpu = request.gpu;
+  const auto registers = request.registers.find(kernel.name);
+  if (registers != request.registers.end()) launch.registers = registers->second;
   std::vector<void*> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = arguments[i];

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct KernelRunRequest {
   std::uint64_t seed = 1;   ///< of "=random"
   bool skip_ended = false;  ///< barriers wait only for threads that have not ended
   const cuda::emulation::Gpu* gpu = nullptr;  ///< whose costs are counted
+  std::map<std::string, int> registers;       ///< of a thread on that GPU, by kernel
   cuda::plain::WatchLaunch watch;
 };
 

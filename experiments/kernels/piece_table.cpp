@@ -69,21 +69,21 @@ std::optional<Arithmetic> scalar_operation(std::string_view word) {
   const bool is_float = word.ends_with("ss");
   if (!is_float && !word.ends_with("sd")) return std::nullopt;
   word.remove_suffix(2);
-  constexpr std::pair<std::string_view, Arithmetic> kWords[] = {
+  constexpr std::pair<std::string_view, Arithmetic> words[] = {
       {"add", Arithmetic::Add32},    {"sub", Arithmetic::Add32},      {"min", Arithmetic::Add32},
       {"max", Arithmetic::Add32},    {"mul", Arithmetic::Multiply32}, {"div", Arithmetic::Divide32},
       {"sqrt", Arithmetic::Divide32}};
-  constexpr auto kDoubles =
+  constexpr auto doubles =
       static_cast<int>(Arithmetic::Add64) - static_cast<int>(Arithmetic::Add32);
   const auto of_type = [&](Arithmetic kind) {
-    return static_cast<Arithmetic>(static_cast<int>(kind) + (is_float ? 0 : kDoubles));
+    return static_cast<Arithmetic>(static_cast<int>(kind) + (is_float ? 0 : doubles));
   };
   if (word.starts_with("fm") || word.starts_with("fnm")) {
     return of_type(Arithmetic::MultiplyAdd32);
   }
   const auto* found =
-      std::ranges::find(kWords, word, &std::pair<std::string_view, Arithmetic>::first);
-  if (found == std::end(kWords)) return std::nullopt;
+      std::ranges::find(words, word, &std::pair<std::string_view, Arithmetic>::first);
+  if (found == std::end(words)) return std::nullopt;
   return of_type(found->second);
 }
 

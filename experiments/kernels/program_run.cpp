@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/io/temporary_folder.h"
+#include "experiments/kernels/registers.h"
 
 namespace triptych::kernels {
 namespace {
@@ -73,6 +74,10 @@ ProgramRun run_program(const ProgramRequest& request) {
   words.insert(words.end(), request.words.begin(), request.words.end());
   auto options = request.options;
   options.gpu = run.gpu;
+  options.registers = find_registers({.files = source.files,
+                                      .options = source.options,
+                                      .contract = source.contract,
+                                      .capability = run.gpu->capability});
   TakenOutput output(request.takes_output, folder.path() / "output");
   run.report = cuda::program::run(folder.path(), std::move(words), options);
   run.output = output.text();

@@ -97,6 +97,22 @@ class Kernel(ProgramTest):
         for word in ("costs on Tesla T4", "least time of each unit", "branches at which its lanes part", "sum.cu:5"):
             self.assertIn(word, text)
 
+    def test_registers_are_those_of_nvcc(self):
+        tools = self.folder / "tools"
+        tools.mkdir()
+        (tools / "nvcc").write_text(f"#!/bin/sh\necho \"$@\" > '{self.folder}/arguments'\n"
+                                    "echo \"ptxas info    : Compiling entry function '_Z5scalePKfPffi' for 'sm_75'\"\n"
+                                    "echo 'ptxas info    : Used 40 registers, 376 bytes cmem[0]'\n")
+        (tools / "nvcc").chmod(0o755)
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        run = self.run_program(*self.scale("--gpu", "t4", "--no-contraction", "--json"),
+                               env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+        counters = json.loads(run.stdout)["results"][0]["counters"]
+        registers = {each["compute_capability"]: each["registers"] for each in counters["occupancy"]}
+        self.assertEqual((registers["7.5"], registers["9.0"]), (40, None))
+        words = (self.folder / "arguments").read_text().split()
+        self.assertLess({"-cubin", "-arch=sm_75", "-fmad=false"}, set(words))
+
     def page(self, *words):
         self.succeed("page", "gpu", *words, "--out", "mine.html", "--overwrite")
         html = (self.folder / "mine.html").read_text()

@@ -13,10 +13,10 @@ SiteCosts& SiteCosts::operator+=(const SiteCosts& other) {
 }
 
 std::string_view to_string(Arithmetic kind) {
-  constexpr std::string_view kNames[] = {"f32 add",          "f32 multiply", "f32 multiply-add",
-                                         "f32 divide",       "f64 add",      "f64 multiply",
-                                         "f64 multiply-add", "f64 divide",   "function"};
-  return kNames[static_cast<std::size_t>(kind)];
+  constexpr std::string_view names[] = {"f32 add",          "f32 multiply", "f32 multiply-add",
+                                        "f32 divide",       "f64 add",      "f64 multiply",
+                                        "f64 multiply-add", "f64 divide",   "function"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 KernelCosts& KernelCosts::operator+=(const KernelCosts& other) {

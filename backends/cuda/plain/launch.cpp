@@ -30,11 +30,14 @@ constexpr std::uintptr_t kPlaces = 64;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes / 4096 + 1) * 4096; }
 
-/// The most warps that threads and shared memory allow: nothing is known of registers.
-std::map<std::string, Occupancy> occupancies(int threads, std::size_t shared_bytes) {
+/// The most warps that threads and shared memory allow, and registers on the launch's GPU.
+std::map<std::string, Occupancy> occupancies(const Launch& launch, std::size_t shared_bytes) {
+  const auto threads = static_cast<int>(launch.shape.block.count());
   std::map<std::string, Occupancy> result;
   for (const auto& on : emulation::multiprocessors()) {
-    result[std::string(on.capability)] = emulation::occupancy(on, {threads, 0, shared_bytes});
+    const bool is_its = launch.gpu != nullptr && launch.gpu->capability == on.capability;
+    result[std::string(on.capability)] =
+        emulation::occupancy(on, {threads, is_its ? launch.registers : 0, shared_bytes});
   }
   return result;
 }
@@ -98,9 +101,10 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   std::optional<emulation::CostModel> model;
   if (launch.gpu != nullptr) {
     const auto l1_bytes = [&] {
-      return emulation::l1_bytes_of(
-          *launch.gpu, {static_cast<int>(launch.shape.block.count()), 0, watch.shared_bytes_used()},
-          launch.shape.grid.count());
+      return emulation::l1_bytes_of(*launch.gpu,
+                                    {static_cast<int>(launch.shape.block.count()), launch.registers,
+                                     watch.shared_bytes_used()},
+                                    launch.shape.grid.count());
     };
     model.emplace(launch.gpu->l2_bytes, l1_bytes, launch.watcher);
   }
@@ -120,8 +124,7 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
     add_pieces(library, *model, costs);
   }
   counters.shared_bytes = watch.shared_bytes_used();
-  counters.occupancy =
-      occupancies(static_cast<int>(launch.shape.block.count()), counters.shared_bytes);
+  counters.occupancy = occupancies(launch, counters.shared_bytes);
   return {std::move(counters), std::move(costs), stream.skipped(), stream.equal_stores()};
 }
 

@@ -47,6 +47,7 @@ struct Launch {
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
   bool equal_stores_race = true;                      ///< Schedule::equal_stores_race
   const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
+  int registers = 0;                                  ///< of a thread on that GPU. 0: not known
   emulation::RequestWatcher* watcher = nullptr;       ///< of all requests
 };
 

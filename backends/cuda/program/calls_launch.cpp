@@ -141,6 +141,8 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .barriers_skip_ended = session.options.barriers_skip_ended,
                              .equal_stores_race = session.options.strict,
                              .gpu = session.options.gpu};
+    const auto registers = session.options.registers.find(kernel.name);
+    if (registers != session.options.registers.end()) request.registers = registers->second;
     if (session.options.watch) request.watcher = session.options.watch(request);
     auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);

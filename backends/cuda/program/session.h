@@ -60,6 +60,7 @@ struct ProgramOptions {
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
   bool strict = false;  ///< threads that store the same value without an order end the program
+  std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
 };
 

@@ -27,6 +27,7 @@
 #include "experiments/app/parts.h"
 #include "experiments/confine/layers.h"
 #include "experiments/kernels/kernel_source.h"
+#include "experiments/kernels/registers.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -259,6 +260,7 @@ void run(const KernelCommand& options, Context& context) {
   const KernelLibrary opened(library);
   auto request = options.run;
   request.gpu = &kernels::find_gpu(options.gpu);
+  request.registers = kernel_registers(options);
   const auto result = kernels::run_kernel(opened, request);
   std::vector<Comparison> comparisons;
   if (!result.fault) {
@@ -436,6 +438,16 @@ void compile_kernel_file(const KernelCommand& options, const fs::path& library) 
   if (!warnings.empty()) say_always(warnings);
 }
 
+std::map<std::string, int> kernel_registers(const KernelCommand& options) {
+  if (fs::path(options.file).extension() == ".so") return {};
+  const auto source = source_of(options);
+  return kernels::find_registers({.files = {source.file},
+                                  .instances = source.instances,
+                                  .options = source.options,
+                                  .contract = source.contract,
+                                  .capability = kernels::find_gpu(options.gpu).capability});
+}
+
 void add_launch_options(Command& command, KernelCommand& options, bool needs_file) {
   auto& request = options.run;
   add_compiler_options(command, options, needs_file);
@@ -450,7 +462,7 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
       .repeated();
   command
       .add_option("--gpu", options.gpu,
-                  "GPU whose caches and units the costs are for, and that a whole program finds")
+                  "GPU for the costs, and for the questions of a whole program")
       .check(one_of(gpu_names()))
       .capture_default_str();
   command.add_option("--kernel", request.kernel,

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/emulation/gpu.h"
 #include "backends/cuda/emulation/launch_bounds.h"
+#include "experiments/kernels/registers.h"
 #include "tests/unit/cuda/plain_kernels.h"
 
 namespace triptych::cuda {
@@ -218,6 +219,29 @@ TEST(PlainBranches, have_the_line_of_their_condition) {
   const auto& site = run.costs.branches.begin()->first;
   EXPECT_TRUE(site.file.ends_with("costs.cu")) << site.file;
   EXPECT_EQ(site.line, line_with("costs", "odd lanes"));
+}
+
+TEST(Registers, are_read_from_the_messages_of_ptxas) {
+  const auto registers = kernels::read_registers(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function '_Z6stagedILi16EEvPKfPf' for 'sm_90'\n"
+      "ptxas info    : Function properties for _Z6stagedILi16EEvPKfPf\n"
+      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 26 registers, used 1 barriers, 368 bytes cmem[0]\n"
+      "ptxas info    : Compiling entry function '_Z5scalePKfPffi' for 'sm_90'\n"
+      "ptxas info    : Used 10 registers, 376 bytes cmem[0]\n");
+  EXPECT_EQ(registers, (std::map<std::string, int>{{"scale", 10}, {"staged<16>", 26}}));
+}
+
+TEST(Registers, limit_the_occupancy_on_their_gpu) {
+  const auto run = run_plain("costs:odd", {.arguments = {"f32:256"},
+                                           .block = {256},
+                                           .gpu = &emulation::find_gpu("h100"),
+                                           .registers = {{"odd", 128}}});
+  // 65,536 registers hold 512 threads of 128.
+  EXPECT_EQ(run.counters.occupancy.at("9.0").warps, 16);
+  EXPECT_EQ(run.counters.occupancy.at("9.0").limits, std::vector{OccupancyLimit::Registers});
+  EXPECT_EQ(run.counters.occupancy.at("7.5").registers, 0);
 }
 
 TEST(LaunchBounds, are_work_over_the_rate_of_each_unit) {
