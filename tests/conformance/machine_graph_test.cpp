@@ -30,6 +30,7 @@ struct Subject {
 const Subject kSubjects[] = {
     {"cuda_emulated", "cuda-emulated", {}, 250, 0, Contract::F32},
     {"twin", "systolic", {{"machine", "mmu4"}}, 50, 100000, Contract::Bf16},
+    {"twin_vector", "systolic", {{"machine", "mmu4-vector"}}, 50, 500000, Contract::Bf16},
     {"twin_int8", "systolic", {{"machine", "mmu16-int8"}}, 50, 200000, Contract::Bf16Exact},
     {"rtl", "systolic", {{"machine", "mmu4"}, {"simulate", "rtl"}}, 5, 300000, Contract::Bf16},
     {"rtl_int8",

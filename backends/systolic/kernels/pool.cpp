@@ -41,13 +41,13 @@ struct PoolLanes {
   /// Value i moves by the bits of i, the lowest first, or back in the other order.
   void fill_masks(float* masks) const {
     std::fill_n(masks, parameters(), 0.0F);
-    constexpr auto kAll = std::bit_cast<float>(~0U);
+    constexpr auto all = std::bit_cast<float>(~0U);
     for (std::uint32_t step = 0; step < steps; ++step)
       for (std::uint32_t i = 0, bit = 1U << step; i < windows; ++i) {
         const std::uint32_t lane = 2 * i - i % (spreads ? bit : 2 * bit);
-        if ((i & bit) != 0) masks[step * columns + lane] = kAll;
+        if ((i & bit) != 0) masks[step * columns + lane] = all;
       }
-    for (std::uint32_t lane = 1; lane < columns; lane += 2) masks[steps * columns + lane] = kAll;
+    for (std::uint32_t lane = 1; lane < columns; lane += 2) masks[steps * columns + lane] = all;
   }
 };
 
