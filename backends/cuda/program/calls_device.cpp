@@ -92,7 +92,9 @@ cudaError_t cudaDeviceGetAttribute(Place place, int* value, cudaDeviceAttr attri
   case name:                                         \
     *value = expression;                             \
     return cudaSuccess;
-  switch (attribute) { TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ATTRIBUTE) }
+  switch (attribute) {
+    TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ATTRIBUTE) TRIPTYCH_CUDA_HOST_ATTRIBUTES(TRIPTYCH_ATTRIBUTE)
+  }
 #undef TRIPTYCH_ATTRIBUTE
   return Session::current().mistake(
       cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,

@@ -113,7 +113,7 @@ void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualSt
     if (!session.report.equal_stores.emplace(file, each.where.line()).second) continue;
     session.report.warnings.push_back(
         fmt::format("{}:{}: {}. All store the same value, so GPUs give the same result, but CUDA "
-                    "leaves it undefined; --strict ends the program here",
+                    "leaves it undefined; the option strict ends the program here",
                     file, each.where.line(), each.first));
   }
 }

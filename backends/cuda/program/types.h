@@ -47,81 +47,76 @@
                                                               row(cudaErrorUnknown, 999,           \
                                                                   "unknown error")
 
+/// Properties of the host's memory, as rows of TRIPTYCH_CUDA_ATTRIBUTES.
+#define TRIPTYCH_CUDA_HOST_ATTRIBUTES(row)                                   \
+  row(cudaDevAttrHostNativeAtomicSupported, 86, p.hostNativeAtomicSupported) \
+      row(cudaDevAttrPageableMemoryAccess, 88, p.pageableMemoryAccess) row(  \
+          cudaDevAttrCanUseHostPointerForRegisteredMem, 91, p.canUseHostPointerForRegisteredMem)
+
 /// A row for each property of a device that can be asked for by number: name, number, expression
 /// of a cudaDeviceProp p.
-#define TRIPTYCH_CUDA_ATTRIBUTES(row)                                                                       \
-  row(cudaDevAttrMaxThreadsPerBlock, 1, p.maxThreadsPerBlock) row(                                          \
-      cudaDevAttrMaxBlockDimX, 2,                                                                           \
-      p.maxThreadsDim[0]) row(cudaDevAttrMaxBlockDimY, 3,                                                   \
-                              p.maxThreadsDim[1]) row(cudaDevAttrMaxBlockDimZ, 4,                           \
-                                                      p.maxThreadsDim[2])                                   \
-      row(cudaDevAttrMaxGridDimX, 5, p.maxGridSize[0]) row(                                                 \
-          cudaDevAttrMaxGridDimY, 6,                                                                        \
-          p.maxGridSize[1]) row(cudaDevAttrMaxGridDimZ, 7,                                                  \
-                                p.maxGridSize[2]) row(cudaDevAttrMaxSharedMemoryPerBlock, 8,                \
-                                                      static_cast<int>(p.sharedMemPerBlock))                \
-          row(cudaDevAttrTotalConstantMemory, 9, static_cast<int>(p.totalConstMem)) row(                    \
-              cudaDevAttrWarpSize, 10,                                                                      \
-              p.warpSize) row(cudaDevAttrMaxPitch, 11,                                                      \
-                              static_cast<int>(                                                             \
-                                  p.memPitch)) row(cudaDevAttrMaxRegistersPerBlock, 12,                     \
-                                                   p.regsPerBlock) row(cudaDevAttrClockRate, 13,            \
-                                                                       p.clockRate)                         \
-              row(cudaDevAttrTextureAlignment, 14, static_cast<int>(p.textureAlignment)) row(               \
-                  cudaDevAttrGpuOverlap, 15,                                                                \
-                  p.deviceOverlap) row(cudaDevAttrMultiProcessorCount, 16,                                  \
-                                       p.multiProcessorCount) row(cudaDevAttrKernelExecTimeout,             \
-                                                                  17, p.kernelExecTimeoutEnabled)           \
-                  row(cudaDevAttrIntegrated, 18, p.integrated) row(                                         \
-                      cudaDevAttrCanMapHostMemory, 19,                                                      \
-                      p                                                                                     \
-                          .canMapHostMemory) row(cudaDevAttrComputeMode, 20,                                \
-                                                 p                                                          \
-                                                     .computeMode) row(cudaDevAttrConcurrentKernels,        \
-                                                                       31, p.concurrentKernels)             \
-                      row(cudaDevAttrEccEnabled, 32, p.ECCEnabled) row(                                     \
-                          cudaDevAttrMemoryClockRate,                                                       \
-                          36,                                                                               \
-                          p.memoryClockRate) row(cudaDevAttrGlobalMemoryBusWidth, 37,                       \
-                                                 p                                                          \
-                                                     .memoryBusWidth)                                       \
-                          row(cudaDevAttrL2CacheSize, 38, p.l2CacheSize) row(                               \
-                              cudaDevAttrMaxThreadsPerMultiProcessor, 39,                                   \
-                              p.maxThreadsPerMultiProcessor) row(cudaDevAttrAsyncEngineCount, 40,           \
-                                                                 p                                          \
-                                                                     .asyncEngineCount)                     \
-                              row(cudaDevAttrUnifiedAddressing, 41, p.unifiedAddressing) row(               \
-                                  cudaDevAttrComputeCapabilityMajor, 75,                                    \
-                                  p.major) row(cudaDevAttrComputeCapabilityMinor, 76,                       \
-                                               p.minor) row(cudaDevAttrMaxSharedMemoryPerMultiprocessor,    \
-                                                            81,                                             \
-                                                            static_cast<int>(                               \
-                                                                p.sharedMemPerMultiprocessor))              \
-                                  row(cudaDevAttrMaxRegistersPerMultiprocessor, 82,                         \
-                                      p.regsPerMultiprocessor)                                              \
-                                      row(cudaDevAttrManagedMemory, 83, p.managedMemory) row(               \
-                                          cudaDevAttrConcurrentManagedAccess, 89,                           \
-                                          p.concurrentManagedAccess) row(cudaDevAttrCooperativeLaunch,      \
-                                                                         95,                                \
-                                                                         p.cooperativeLaunch)               \
-                                          row(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97,                  \
-                                              static_cast<int>(p.sharedMemPerBlockOptin))                   \
-                                              row(cudaDevAttrMemoryPoolsSupported, 115,                     \
-                                                  p.memoryPoolsSupported)                                   \
-                                                  row(cudaDevAttrHostNativeAtomicSupported, 86,             \
-                                                      p.hostNativeAtomicSupported)                          \
-                                                      row(cudaDevAttrPageableMemoryAccess, 88,              \
-                                                          p.pageableMemoryAccess)                           \
-                                                          row(cudaDevAttrCanUseHostPointerForRegisteredMem, \
-                                                              91,                                           \
-                                                              p.canUseHostPointerForRegisteredMem)
+#define TRIPTYCH_CUDA_ATTRIBUTES(row)                                                              \
+  row(cudaDevAttrMaxThreadsPerBlock, 1, p.maxThreadsPerBlock) row(                                 \
+      cudaDevAttrMaxBlockDimX, 2,                                                                  \
+      p.maxThreadsDim[0]) row(cudaDevAttrMaxBlockDimY, 3,                                          \
+                              p.maxThreadsDim[1]) row(cudaDevAttrMaxBlockDimZ, 4,                  \
+                                                      p.maxThreadsDim[2])                          \
+      row(cudaDevAttrMaxGridDimX, 5, p.maxGridSize[0]) row(                                        \
+          cudaDevAttrMaxGridDimY, 6,                                                               \
+          p.maxGridSize[1]) row(cudaDevAttrMaxGridDimZ, 7,                                         \
+                                p.maxGridSize[2]) row(cudaDevAttrMaxSharedMemoryPerBlock, 8,       \
+                                                      static_cast<int>(p.sharedMemPerBlock))       \
+          row(cudaDevAttrTotalConstantMemory, 9, static_cast<int>(p.totalConstMem)) row(           \
+              cudaDevAttrWarpSize, 10,                                                             \
+              p.warpSize) row(cudaDevAttrMaxPitch, 11,                                             \
+                              static_cast<int>(                                                    \
+                                  p.memPitch)) row(cudaDevAttrMaxRegistersPerBlock, 12,            \
+                                                   p.regsPerBlock) row(cudaDevAttrClockRate, 13,   \
+                                                                       p.clockRate)                \
+              row(cudaDevAttrTextureAlignment, 14, static_cast<int>(p.textureAlignment)) row(      \
+                  cudaDevAttrGpuOverlap, 15, p.deviceOverlap) row(cudaDevAttrMultiProcessorCount,  \
+                                                                  16, p.multiProcessorCount)       \
+                  row(cudaDevAttrKernelExecTimeout, 17, p.kernelExecTimeoutEnabled) row(           \
+                      cudaDevAttrIntegrated, 18, p.integrated) row(cudaDevAttrCanMapHostMemory,    \
+                                                                   19, p.canMapHostMemory)         \
+                      row(cudaDevAttrComputeMode, 20, p.computeMode) row(                          \
+                          cudaDevAttrConcurrentKernels, 31,                                        \
+                          p.concurrentKernels) row(cudaDevAttrEccEnabled, 32,                      \
+                                                   p.ECCEnabled) row(cudaDevAttrMemoryClockRate,   \
+                                                                     36, p.memoryClockRate)        \
+                          row(cudaDevAttrGlobalMemoryBusWidth, 37, p.memoryBusWidth) row(          \
+                              cudaDevAttrL2CacheSize,                                              \
+                              38,                                                                  \
+                              p.l2CacheSize) row(cudaDevAttrMaxThreadsPerMultiProcessor, 39,       \
+                                                 p                                                 \
+                                                     .maxThreadsPerMultiProcessor)                 \
+                              row(cudaDevAttrAsyncEngineCount, 40, p.asyncEngineCount) row(        \
+                                  cudaDevAttrUnifiedAddressing, 41, p.unifiedAddressing)           \
+                                  row(cudaDevAttrComputeCapabilityMajor, 75, p.major) row(         \
+                                      cudaDevAttrComputeCapabilityMinor, 76,                       \
+                                      p.minor) row(cudaDevAttrMaxSharedMemoryPerMultiprocessor,    \
+                                                   81,                                             \
+                                                   static_cast<int>(p.sharedMemPerMultiprocessor)) \
+                                      row(cudaDevAttrMaxRegistersPerMultiprocessor, 82,            \
+                                          p.regsPerMultiprocessor)                                 \
+                                          row(cudaDevAttrManagedMemory, 83, p.managedMemory) row(  \
+                                              cudaDevAttrConcurrentManagedAccess, 89,              \
+                                              p.concurrentManagedAccess)                           \
+                                              row(cudaDevAttrCooperativeLaunch, 95,                \
+                                                  p.cooperativeLaunch)                             \
+                                                  row(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, \
+                                                      static_cast<int>(p.sharedMemPerBlockOptin))  \
+                                                      row(cudaDevAttrMemoryPoolsSupported, 115,    \
+                                                          p.memoryPoolsSupported)
 
 namespace triptych::cuda::program {
 
 #define TRIPTYCH_ENUMERATOR(name, number, text) name = number,
 enum cudaError { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) };
 using cudaError_t = cudaError;
-enum cudaDeviceAttr { TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ENUMERATOR) };
+enum cudaDeviceAttr {
+  TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ENUMERATOR) TRIPTYCH_CUDA_HOST_ATTRIBUTES(TRIPTYCH_ENUMERATOR)
+};
 #undef TRIPTYCH_ENUMERATOR
 
 enum cudaMemcpyKind {
