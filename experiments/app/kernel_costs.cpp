@@ -149,10 +149,7 @@ void add_costs(page::Json& kernel, const Gpu& gpu, const KernelCounters& counter
   }
   kernel["branches"] = page::Json::array();
   for (const auto& [line, at] : branches_by_line(costs)) {
-    kernel["branches"].push_back({{"file", line.first},
-                                  {"line", line.second},
-                                  {"warps", at.warps},
-                                  {"divergent_warps", at.divergent}});
+    kernel["branches"].push_back(divergence_json(line.first, line.second, at.warps, at.divergent));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/runtime/kernel_counters.h"
-#include "experiments/kernels/costs.h"
+#include "experiments/kernels/kernel_run.h"
 #include "experiments/page/json.h"
 
 namespace triptych::app {

@@ -145,11 +145,9 @@ page::Json kernel_json(const std::string& name, const KernelCounters& counters, 
   }
   json["passes"] = page::Json::array();
   for (const auto& [line, at] : passes_by_line(counters)) {
-    json["passes"].push_back({{"file", line.first},
-                              {"line", line.second},
-                              {"warps", at.warps},
-                              {"lanes", at.lanes},
-                              {"divergent_warps", at.divergent}});
+    auto pass = divergence_json(line.first, line.second, at.warps, at.divergent);
+    pass["lanes"] = at.lanes;
+    json["passes"].push_back(std::move(pass));
   }
   return json;
 }
@@ -203,6 +201,11 @@ page::Json to_json(const KernelCounterTable& kernels, bool by_line) {
     list.push_back(kernel_json(name, counters, by_line));
   }
   return list;
+}
+
+page::Json divergence_json(const std::string& file, unsigned line, std::uint64_t warps,
+                           std::uint64_t divergent) {
+  return {{"file", file}, {"line", line}, {"warps", warps}, {"divergent_warps", divergent}};
 }
 
 page::Json place_json(const FaultPlace& place) {

@@ -23,6 +23,10 @@ page::Json to_json(const KernelCounterTable& kernels, bool by_line);
 /// {"file", "line", "block": [x, y, z], "thread": [x, y, z]}.
 page::Json place_json(const FaultPlace& place);
 
+/// {"file", "line", "warps", "divergent_warps"}.
+page::Json divergence_json(const std::string& file, unsigned line, std::uint64_t warps,
+                           std::uint64_t divergent);
+
 /// A line per problem and kernel.
 void print_counters(const std::vector<CountedRun>& runs);
 /// A line per problem: the traffic of all its kernels between global memory and the chip, in whole

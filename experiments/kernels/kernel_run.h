@@ -10,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/emulation/gpu.h"
+#include "backends/cuda/emulation/kernel_costs.h"
+#include "backends/cuda/emulation/launch_bounds.h"
 #include "backends/cuda/plain/kernel_library.h"
 #include "backends/cuda/plain/launch.h"
 #include "core/runtime/kernel_counters.h"
@@ -17,6 +20,10 @@
 #include "core/tensor/tensor.h"
 
 namespace triptych::kernels {
+
+// Names for reports.
+using cuda::emulation::BranchCounters, cuda::emulation::Gpu, cuda::emulation::KernelCosts;
+using cuda::emulation::SiteCosts, cuda::emulation::bounds_of, cuda::emulation::find_gpu;
 
 struct KernelRunRequest {
   std::string kernel;  ///< empty: the only one
@@ -28,10 +35,10 @@ struct KernelRunRequest {
   std::int64_t shared_bytes = 0;                      ///< of `extern __shared__`
   int threads = 1;
   std::int64_t most_steps = std::int64_t{1} << 23;
-  std::uint64_t seed = 1;   ///< of "=random"
-  bool skip_ended = false;  ///< barriers wait only for threads that have not ended
-  const cuda::emulation::Gpu* gpu = nullptr;  ///< whose costs are counted
-  std::map<std::string, int> registers;       ///< of a thread on that GPU, by kernel
+  std::uint64_t seed = 1;                ///< of "=random"
+  bool skip_ended = false;               ///< barriers wait only for threads that have not ended
+  const Gpu* gpu = nullptr;              ///< whose costs are counted
+  std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel
   cuda::plain::WatchLaunch watch;
 };
 
@@ -46,7 +53,7 @@ struct KernelRun {
   std::vector<std::string> parameters;  ///< their types
   std::optional<KernelFault> fault;     ///< then there is nothing below
   KernelCounters counters;
-  cuda::emulation::KernelCosts costs;  ///< with a GPU
+  KernelCosts costs;  ///< with a GPU
   std::vector<std::string> warnings;
   std::vector<KernelOutput> outputs;
 };

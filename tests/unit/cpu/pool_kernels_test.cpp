@@ -60,12 +60,10 @@ std::vector<Pooling> poolings() {
                             .pads = {pad, pad, pad, pad},
                             .dilations = {1, 1}};
   };
-  std::vector<Pooling> list = {{{2, 3, 30, 41}, window(3, 2, 0), true},
-                               {{1, 70, 7, 7}, window(7, 7, 0)},
-                               {{2, 3, 1, 1}, window(3, 1, 1)},
-                               {{2, 3, 6, 9}, window(2, 3, 0)},
-                               {{1, 2, 40, 40}, window(33, 1, 0)},
-                               {{3, 2, 90, 95}, window(3, 1, 1)}};
+  std::vector<Pooling> list = {
+      {{2, 3, 30, 41}, window(3, 2, 0), true}, {{1, 70, 7, 7}, window(7, 7, 0)},
+      {{2, 3, 1, 1}, window(3, 1, 1)},         {{2, 3, 6, 9}, window(2, 3, 0)},
+      {{1, 2, 40, 40}, window(33, 1, 0)},      {{3, 2, 90, 95}, window(3, 1, 1)}};
   RandomStream random(21, 0);
   for (int i = 0; i < 150; ++i) list.push_back(random_pooling(random));
   return list;
