@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <string>
 
 #include "core/ops/elementwise.h"
 
@@ -37,15 +39,27 @@ int parse_operand(std::string_view step, std::string_view text, std::size_t inpu
   return number;
 }
 
+/// Reads the whole text. False: it is no number.
+bool parse_number(std::string_view text, float& value) {
+#if defined(__cpp_lib_to_chars)
+  const auto* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  return error == std::errc{} && end == last;
+#else  // libc++ of pages, which have the locale "C"
+  const std::string copy(text);
+  char* end = nullptr;
+  value = std::strtof(copy.c_str(), &end);
+  return !copy.empty() && end == copy.c_str() + copy.size();
+#endif
+}
+
 /// "name=number".
 Attribute parse_attribute(std::string_view step, std::string_view text) {
   const auto equals = text.find('=');
   float value = 0;
   if (equals != std::string_view::npos) {
-    const auto number = text.substr(equals + 1);
-    const auto* last = number.data() + number.size();
-    const auto [end, error] = std::from_chars(number.data(), last, value);
-    if (error == std::errc{} && end == last) return {std::string(text.substr(0, equals)), value};
+    if (parse_number(text.substr(equals + 1), value))
+      return {std::string(text.substr(0, equals)), value};
   }
   fail(step, fmt::format("\"{}\" is no NAME=NUMBER", text));
 }
