@@ -4,13 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "systolic/driver/written.h"
@@ -352,11 +355,11 @@ std::string difference(const RunReport& first, const RunReport& second, const Pr
       return fmt::format("instruction {} ({}): cycles {} to {} and {} to {}", i,
                          disassemble(program[i]), a.start, a.end, b.start, b.end);
   }
-  const auto counts = named_counts(first.counters);
-  const auto others = named_counts(second.counters);
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts[i].value != others[i].value)
-      return fmt::format("{}: {} and {}", counts[i].name, counts[i].value, others[i].value);
+  std::map<std::string, std::array<std::uint64_t, 2>> values;  // some names stand in one list only
+  for (const auto& [name, value] : named_counts(first.counters)) values[name][0] = value;
+  for (const auto& [name, value] : named_counts(second.counters)) values[name][1] = value;
+  for (const auto& [name, value] : values)
+    if (value[0] != value[1]) return fmt::format("{}: {} and {}", name, value[0], value[1]);
   return {};
 }
 

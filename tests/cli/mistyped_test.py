@@ -80,7 +80,7 @@ LINES = [
     ("synthesize", 2, ["--out is required"]),
     # Values
     ("lab start seven", 2, ['NUMBER: must be a number, got "seven"']),
-    ("lab start 12", 2, ['there is no lab 12; there are: 0 1']),
+    ("lab start 14", 2, ['there is no lab 14; there are: 0 1']),
     (f"train {SMALL} --backend gpu", 2, ['unknown backend "gpu"', 'did you mean "cuda"?']),
     (f"train {SMALL} --backend CPU", 2, ['did you mean "cpu"?']),
     (f"train {SMALL} --backend tpu", 2, ['did you mean "systolic"?']),

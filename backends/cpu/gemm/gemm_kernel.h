@@ -29,7 +29,7 @@ class BasicPackedOperand {
   /// Writes the packed form of the operand at `from`.
   using Pack = std::function<void(const From* from, To* to)>;
 
-  /// `size`: elements of the packed form. Packs now if `constant` is given.
+  /// `size`: elements of the packed form. A `constant` is packed in the constructor.
   BasicPackedOperand(std::int64_t size, Pack pack, const Tensor* constant, Device& device);
 
   std::size_t scratch_bytes() const { return resident_ ? 0 : bytes_; }

@@ -72,7 +72,7 @@ struct Microkernels {
   /// By number of rows: tiles of so many panels, the next one `b_panel` elements behind. For
   /// k_outer 1 and chains that start at +0.
   std::array<void (*)(const MicroTile&, std::int64_t b_panel), kMostFewRows + 1> run_few = {};
-  /// By number of rows: tiles whose row k of b lies at b + offsets[k]. For k_outer 1.
+  /// By number of rows: row k of b lies at b + offsets[k]. For k_outer 1.
   std::array<void (*)(const MicroTile&, const std::int64_t* offsets), kMaxTileRows + 1>
       run_scattered = {};
 

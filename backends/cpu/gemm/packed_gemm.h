@@ -1,6 +1,5 @@
-// Batches of matrix products C = A B where A stands packed (pack_rows), blocks of B are packed on
-// the fly by whoever knows where they come from, and finished blocks of C are handed to whoever
-// knows where they go.
+// Batches of matrix products C = A B. A is packed already (pack_rows). The caller packs blocks of B
+// as they are needed, and stores finished blocks of C.
 // Elements are float, or PairWord for int8 operands: then K counts pairs, and C is int32.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,8 +32,8 @@ class BasicGemmOperands {
   virtual const T* rows(std::int64_t batch) const = 0;
   /// Packs a block of B into panels [k][columns], one after the other.
   virtual void pack(std::int64_t batch, Range k, Range n, T* panels) const = 0;
-  /// The part of K where these columns of B, of one panel, are not all 0: the rest is neither
-  /// packed nor multiplied, whatever A has there. Nothing: all of it.
+  /// The part of K where these columns of B, of one panel, are not all 0. The rest is neither
+  /// packed nor multiplied, also for infinities in A. Nothing: all of it.
   virtual std::optional<Range> live(Range) const { return {}; }
   /// Receives a finished block. Called once for every element, from any thread.
   virtual void store(std::int64_t batch, const BasicGemmBlock<T>& block) const = 0;

@@ -87,7 +87,7 @@ class ConvDepthwise : public Kernel {
         finish_sums(finish, o, y, g_.out_plane());
       } else {
         multiply_taps(plane, layout.taps(), weights + o * g_.taps(), layout.outputs(), sums);
-        finish_sums(finish, o, sums, layout.outputs());  // and what lies between the rows
+        finish_sums(finish, o, sums, layout.outputs());  // with the values between the rows
         layout.copy_outputs(sums, y);
       }
     }

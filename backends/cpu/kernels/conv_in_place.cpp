@@ -1,7 +1,7 @@
-// Convolution as a product weights x patches whose patches are never packed: the planes of x are
-// laid out once (windows/window_plane.h), and a row of patches is then a run of positions in them.
-// For few output channels, which would use packed patches only once or twice. The chains are those
-// of the product in conv.cpp.
+// Convolution as a product weights x patches without packed patches. The planes of x are laid out
+// once (windows/window_plane.h), and a row of patches is then a run of positions in them. Few
+// output channels would use packed patches only once or twice. The chains are those of the product
+// in conv.cpp.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>

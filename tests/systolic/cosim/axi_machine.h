@@ -10,6 +10,7 @@
 
 #include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
+#include "systolic/isa/vector_counts.h"
 #include "systolic/sim/harness.h"
 #include "tests/systolic/cosim/axi_memory.h"
 
@@ -41,7 +42,7 @@ class AxiMachine : public Machine {
   /// Bursts that the load unit has read.
   std::uint64_t load_bursts() const { return reads_[0].count(); }
 
-  /// `times` and the DRAM's own counters stay empty.
+  /// `times`, the cycles of the vector unit and the DRAM's own counters stay empty.
   RunReport run(const Program& program, const RunOptions& options) override {
     check_program(program, config_);
     TimesRecorder recorder(program);
@@ -72,7 +73,9 @@ class AxiMachine : public Machine {
       if (status != Status::Halted) throw_stopped(status, cycle, program, next, recorder);
       check_idle();
       silence();
-      return {read_counters(), {}, {}, {}};
+      Counters counters = read_counters();
+      counters.vector = vector_actions(program, config_);
+      return {counters, {}, {}, {}};
     }
   }
 

@@ -94,6 +94,7 @@ void forget_times(RunReport& report) {
   report.times.clear();
   Counters& counters = report.counters;
   counters.cycles = counters.dram_bursts = counters.dram_row_misses = 0;
+  counters.vector.cycles = 0;
   counters.stall_cycles.fill(0);
 }
 
