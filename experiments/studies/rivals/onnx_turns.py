@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""ONNX files in turns with ONNX Runtime: processor time of one inference, on one thread.
+"""ONNX files in turns with ONNX Runtime: processor time of one inference on one thread, wall time on more.
 
-  onnx_turns.py FILE.onnx... [--rounds N] [--seed N]
+  onnx_turns.py FILE.onnx... [--threads N] [--rounds N] [--seed N]
 
 Prints a table. Wants numpy, onnxruntime and Triptych's module (PYTHONPATH=BUILD/python). Inputs are random:
 normal numbers, and whole numbers from 0 to 9. Open sizes are 1. A time is the least of the rounds, in each of
@@ -30,38 +30,40 @@ def inputs_of(session, seed):
     return inputs
 
 
-def seconds(run, calls):
-    begin = time.process_time()
+def seconds(run, calls, clock):
+    begin = clock()
     for _ in range(calls):
         run()
-    return (time.process_time() - begin) / calls
+    return (clock() - begin) / calls
 
 
-def compare(path, rounds, seed):
+def compare(path, threads, rounds, seed):
+    clock = time.process_time if threads == 1 else time.perf_counter
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     inputs = inputs_of(session, seed)
-    plan = triptych.load(path).plan(threads=1, inference=True)
+    plan = triptych.load(path).plan(threads=threads, inference=True)
     ours, theirs = plan.run(**inputs), session.run(None, inputs)
     for value, expected in zip(session.get_outputs(), theirs):
         np.testing.assert_allclose(ours[value.name], expected, rtol=1e-3, atol=1e-4, err_msg=path)
     runs = (lambda: plan.run(**inputs), lambda: session.run(None, inputs))
-    calls = [max(3, int(0.1 / max(1e-5, seconds(run, 1)))) for run in runs]
-    times = [[seconds(run, count) for run, count in zip(runs, calls)] for _ in range(rounds)]
+    calls = [max(3, int(0.1 / max(1e-5, seconds(run, 1, clock)))) for run in runs]
+    times = [[seconds(run, count, clock) for run, count in zip(runs, calls)] for _ in range(rounds)]
     return [1e3 * min(column) for column in zip(*times)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     gc.disable()
     print("| file | Triptych, ms | ONNX Runtime, ms | times as fast |\n|---|---:|---:|---:|")
     for path in options.files:
-        ours, theirs = compare(path, options.rounds, options.seed)
+        ours, theirs = compare(path, options.threads, options.rounds, options.seed)
         print(f"| {pathlib.Path(path).stem} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |", flush=True)
 
 
