@@ -178,6 +178,7 @@ const std::vector<Row> kRows = {
     {"odd", {kY}, {1}, {64}, {{"branches", 2}, {"divergent", 2}}},
     {"second_warp", {kY}, {1}, {64}, {{"branches", 2}, {"divergent", 0}}},
     {"bounded", {kY, "40"}, {1}, {64}, {{"branches", 2}, {"divergent", 1}}},
+    {"sized", {kY, "40"}, {1}, {64}, {{"branches", 2}, {"divergent", 1}}},
     {"nested", {kY}, {1}, {32}, {{"branches", 2}, {"divergent", 2}}},
     // Lanes leave after 0, 1 and 2 turns. The last ones leave together.
     {"turns", {kY}, {1}, {32}, {{"branches", 4}, {"divergent", 3}}},

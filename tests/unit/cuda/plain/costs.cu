@@ -104,6 +104,11 @@ __global__ void bounded(float* y, int n) {
   if (threadIdx.x < n) y[threadIdx.x] = 1;
 }
 
+__global__ void sized(float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 1;
+}
+
 __global__ void nested(float* y) {
   if (threadIdx.x < 16) {
     if (threadIdx.x < 8) y[threadIdx.x] = 1;
