@@ -67,8 +67,7 @@ ProgramRun run_program(const ProgramRequest& request) {
   ProgramRun run;
   run.gpu = &cuda::emulation::find_gpu(request.gpu);
   auto source = request.source;
-  const auto& capability = run.gpu->capability;
-  source.architecture = 100 * (capability[0] - '0') + 10 * (capability[2] - '0');
+  source.architecture = 10 * run.gpu->architecture();
   run.compiler_warnings = compile_program(source, folder.path());
   std::vector<std::string> words = {source.files.front().string()};
   words.insert(words.end(), request.words.begin(), request.words.end());
@@ -77,7 +76,7 @@ ProgramRun run_program(const ProgramRequest& request) {
   options.registers = find_registers({.files = source.files,
                                       .options = source.options,
                                       .contract = source.contract,
-                                      .capability = run.gpu->capability});
+                                      .architecture = run.gpu->architecture()});
   TakenOutput output(request.takes_output, folder.path() / "output");
   run.report = cuda::program::run(folder.path(), std::move(words), options);
   run.output = output.text();

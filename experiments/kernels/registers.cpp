@@ -69,13 +69,12 @@ std::map<std::string, int> find_registers(const RegisterQuery& query) {
   const TemporaryFolder folder("registers");
   std::map<std::string, int> result;
   for (std::size_t i = 0; i < query.files.size(); ++i) {
-    std::vector<std::string> command = {
-        "nvcc",
-        "-cubin",
-        "-Xptxas",
-        "-v",
-        fmt::format("-arch=sm_{}{}", query.capability[0], query.capability[2]),
-        query.contract ? "-fmad=true" : "-fmad=false"};
+    std::vector<std::string> command = {"nvcc",
+                                        "-cubin",
+                                        "-Xptxas",
+                                        "-v",
+                                        fmt::format("-arch=sm_{}", query.architecture),
+                                        query.contract ? "-fmad=true" : "-fmad=false"};
     command.insert(command.end(), query.options.begin(), query.options.end());
     command.insert(command.end(), {"-o", (folder.path() / "kernels.cubin").string()});
     const auto file = i == 0 ? with_instances(query, folder.path()) : query.files[i];

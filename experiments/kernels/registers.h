@@ -15,7 +15,7 @@ struct RegisterQuery {
   std::vector<std::string> instances;  ///< of templates, in the first file: "tiled<16>"
   std::vector<std::string> options;    ///< of the compiler
   bool contract = true;
-  std::string_view capability;  ///< "9.0"
+  int architecture = 90;  ///< Gpu::architecture
 };
 
 /// By kernel: "tiled<16>". Empty without nvcc on the PATH, and for files that it does not compile.

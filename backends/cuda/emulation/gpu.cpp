@@ -38,6 +38,13 @@ const Gpu& find_gpu(std::string_view key) {
   return *found;
 }
 
+int Gpu::architecture() const {
+  int number = 0;
+  for (const char each : capability)
+    if (each != '.') number = 10 * number + (each - '0');
+  return number;
+}
+
 const Multiprocessor& multiprocessor_of(const Gpu& gpu) {
   return *std::ranges::find(multiprocessors(), gpu.capability, &Multiprocessor::capability);
 }

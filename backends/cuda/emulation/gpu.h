@@ -17,6 +17,8 @@ struct Gpu {
   int multiprocessors = 0, clock_khz = 0, memory_clock_khz = 0, bus_bits = 0;
   std::size_t l2_bytes = 0, memory_bytes = 0;
 
+  /// The capability as a number: 90 for "9.0".
+  int architecture() const;
   /// Rate of its memory, which transfers two times per clock.
   double bytes_per_second() const { return 250.0 * memory_clock_khz * bus_bits; }
 };

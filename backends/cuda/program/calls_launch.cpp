@@ -263,11 +263,9 @@ cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, 
   const std::lock_guard lock(session.mutex);
   const auto* kernel = kernel_of("cudaFuncGetAttributes", place, stub);
   if (kernel == nullptr) return session.last_error;
-  const auto& gpu = *session.options.gpu;
-  const int version = 10 * (gpu.capability[0] - '0') + (gpu.capability[2] - '0');
   *attributes = {};
   attributes->maxThreadsPerBlock = 1024;
-  attributes->ptxVersion = attributes->binaryVersion = version;
+  attributes->ptxVersion = attributes->binaryVersion = session.options.gpu->architecture();
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel->most_dynamic_bytes);
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;

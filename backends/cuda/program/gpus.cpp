@@ -9,8 +9,8 @@ cudaDeviceProp properties_of(const Gpu& gpu) {
   const auto& on = multiprocessor_of(gpu);
   cudaDeviceProp p{};
   std::memcpy(p.name, gpu.name.data(), gpu.name.size());
-  p.major = gpu.capability[0] - '0';
-  p.minor = gpu.capability[2] - '0';
+  p.major = gpu.architecture() / 10;
+  p.minor = gpu.architecture() % 10;
   p.totalGlobalMem = gpu.memory_bytes;
   p.sharedMemPerBlock = std::size_t{48} << 10;
   p.sharedMemPerBlockOptin = static_cast<std::size_t>(on.block_shared_bytes);

@@ -445,7 +445,7 @@ std::map<std::string, int> kernel_registers(const KernelCommand& options) {
                                   .instances = source.instances,
                                   .options = source.options,
                                   .contract = source.contract,
-                                  .capability = kernels::find_gpu(options.gpu).capability});
+                                  .architecture = kernels::find_gpu(options.gpu).architecture()});
 }
 
 void add_launch_options(Command& command, KernelCommand& options, bool needs_file) {
