@@ -239,7 +239,8 @@ class Output(ProgramTest):
         except OSError as error:
             self.skipTest(f"no terminal to be had here: {error}")
         process = subprocess.Popen([PROGRAM, "train", *FEW, "--steps", "4", "--out", "a", "--color", "never"],
-                                   cwd=self.folder, stdout=subprocess.DEVNULL, stderr=end)
+                                   cwd=self.folder, stdout=subprocess.DEVNULL, stderr=end,
+                                   env=os.environ | {"TERM": "xterm"})
         os.close(end)
         text = b""
         while True:
@@ -268,7 +269,7 @@ class Output(ProgramTest):
 
 
 class Stack(ProgramTest):
-    """A small limit was a fault in the first thread. The dynamic linker itself needs up to 16 KiB."""
+    """A small limit was a fault in the first thread. The dynamic linker itself needs up to 32 KiB."""
 
     @staticmethod
     def limit(soft, hard):
@@ -277,7 +278,7 @@ class Stack(ProgramTest):
     def test_a_small_limit_is_raised(self):
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         self.succeed("train", *FEW, "--steps", "1", "--batch", "2", "--threads", "2", "--out", "run",
-                     preexec_fn=self.limit(32 << 10, hard))
+                     preexec_fn=self.limit(64 << 10, hard))
 
     def test_a_limit_that_cannot_be_raised_is_an_error(self):
         self.expect_error(4, "devices", says=("the limit of stacks is 64 KiB", "ulimit -s 8192"),
