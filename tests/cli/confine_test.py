@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import support
-from support import PROGRAM, ProgramTest
+from support import PROGRAM, SOURCE, ProgramTest
 
 KERNEL = """
 __global__ void twice(const float* x, float* y, int n) {
@@ -122,6 +122,16 @@ class Kernels(ProgramTest):
         self.succeed(*self.command)
         self.expect_error(2, *self.command, "--confine", says="header.h")
         self.succeed(*self.command, "--include", ".", "--confine")
+
+    @has_gpp
+    def test_a_source_tree_that_only_root_may_enter_is_no_obstacle(self):
+        program = shutil.copy(PROGRAM, self.folder / "triptych")
+        hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o mode=700 none "$0" && exec "$@"', SOURCE]
+        if os.geteuid() != 0 or subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this user may not mount")
+        result = subprocess.run([*hidden, program, *self.command, "--confine"], cwd=self.folder, capture_output=True,
+                                text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "the filter has numbers of x86-64")
     def test_required_refuses_without_landlock(self):
