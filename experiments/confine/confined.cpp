@@ -149,10 +149,11 @@ std::string content_of(const FileDescriptor& file) {
   return text;
 }
 
+/// UCX, which MPI may load, would report on standard output that it may not open a socket.
 std::vector<std::string> environment(const fs::path& folder) {
-  std::vector<std::string> variables = {"LC_ALL=C", "HOME=" + folder.string(),
-                                        "TMPDIR=" + folder.string(),
-                                        "XDG_CACHE_HOME=" + (folder / ".cache").string()};
+  std::vector<std::string> variables = {
+      "LC_ALL=C", "HOME=" + folder.string(), "TMPDIR=" + folder.string(),
+      "XDG_CACHE_HOME=" + (folder / ".cache").string(), "UCX_LOG_LEVEL=fatal"};
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
     const char* value = std::getenv(name);
     if (value != nullptr) variables.push_back(fmt::format("{}={}", name, value));
