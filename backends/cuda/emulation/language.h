@@ -42,15 +42,15 @@ class Location {
         line_(line),
         column_(static_cast<std::uint16_t>(column)),
         part_(static_cast<std::uint16_t>(part)) {}
-#if defined(__cpp_lib_source_location)
-  static constexpr Location current(std::source_location at = std::source_location::current()) {
-    return {at.file_name(), at.line(), at.column()};
-  }
-#else  // clang before 16
+#if defined(__clang__)  // it would count the functions of std::source_location as accesses
   static constexpr Location current(const char* file = __builtin_FILE(),
                                     unsigned line = __builtin_LINE(),
                                     unsigned column = __builtin_COLUMN()) {
     return {file, line, column};
+  }
+#else
+  static constexpr Location current(std::source_location at = std::source_location::current()) {
+    return {at.file_name(), at.line(), at.column()};
   }
 #endif
   constexpr const char* file_name() const { return file_; }
