@@ -4,12 +4,15 @@
 #include <fmt/core.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -60,6 +63,19 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
   }
 }
+
+/// True when the process was started to ignore a closing terminal (nohup). UCX, which MPI loads on
+/// some systems, puts its debugger behind SIGHUP before main(), but after this.
+bool ignored_hangup = false;
+
+void note_hangup() {
+  // The call of the kernel: a sanitizer's sigaction() is not ready. The handler comes first.
+  std::array<std::uintptr_t, 16> action = {};
+  syscall(SYS_rt_sigaction, SIGHUP, nullptr, action.data(), 8);
+  ignored_hangup = action[0] == reinterpret_cast<std::uintptr_t>(SIG_IGN);
+}
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*const note_hangup_first)() = note_hangup;
 
 /// A reader that has gone is an error of writing, not the end of the program. A handler, unlike
 /// SIG_IGN, is not inherited by programs that this one starts.
@@ -171,6 +187,7 @@ void clean_up() {
 int main(int argc, char** argv) {
   open_standard_streams();
   survive_gone_readers();
+  std::signal(SIGHUP, ignored_hangup ? SIG_IGN : SIG_DFL);
   parallel::announce_process();
   mmu::observe_temporaries({.made = remember_temporary, .gone = forget_temporary});
   const OrderlyStop orderly_stop(clean_up);
