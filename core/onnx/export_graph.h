@@ -11,7 +11,7 @@ namespace triptych::onnx {
 
 /// Operator sets that an export may be of.
 inline constexpr std::int64_t kFirstExportOpset = 13;
-inline constexpr std::int64_t kLastExportOpset = 21;
+inline constexpr std::int64_t kLastExportOpset = 22;
 
 /// `graph` as a model: states and constants become initialisers under their names, inputs and
 /// outputs keep theirs. The first axis of every input is left open as "batch", and so are the sizes

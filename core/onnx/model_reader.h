@@ -13,7 +13,7 @@ namespace triptych::onnx {
 
 /// Versions of ONNX's own operators that are read.
 inline constexpr std::int64_t kFirstOpset = 6;
-inline constexpr std::int64_t kLastOpset = 21;
+inline constexpr std::int64_t kLastOpset = 22;
 
 /// Bounds of a file in addition to the memory budget.
 struct ReadLimits {
