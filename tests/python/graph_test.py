@@ -120,9 +120,9 @@ def test_a_number_has_the_dtype_of_the_value_beside_it():
 
 
 def test_the_example_of_function_runs():
-    code = re.search(r"(@triptych.function.*?)f\.plan", triptych.function.__doc__, re.S).group(1)
+    code = re.search(r"( *@triptych.function.*?)f\.plan", triptych.function.__doc__, re.S).group(1)
     names = {"triptych": triptych}
-    exec(textwrap.dedent("    " + code), names)
+    exec(textwrap.dedent(code), names)  # Python 3.13 removes the indentation itself
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     x, y = np.ones((1, 4), np.float32), np.ones((1, 4), bfloat16)
     assert names["f"].plan("cpu").run(x=x, y=y)["y0"].tolist() == [[2, 2, 2, 2]]
