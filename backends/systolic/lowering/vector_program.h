@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <vector>
 
@@ -107,6 +108,22 @@ class VectorProgram {
   void sigmoid(VectorBlock x, VectorBlock y);
   /// log(1 + e^-|x|).
   void softplus_of_minus(VectorBlock x, VectorBlock y);
+  void tanh(VectorBlock x, VectorBlock y);
+  void erf(VectorBlock x, VectorBlock y);
+  /// -1, 0, 1 or NaN.
+  void sign(VectorBlock x, VectorBlock y);
+  /// log(1 + e^x).
+  void softplus(VectorBlock x, VectorBlock y);
+  /// x / (1 + |x|).
+  void softsign(VectorBlock x, VectorBlock y);
+  /// e^x - 1 for x <= 0.
+  void expm1_of_negative(VectorBlock x, VectorBlock y);
+  /// x / 2 (1 + erf(x / sqrt 2)).
+  void gelu(VectorBlock x, VectorBlock y);
+  void gelu_tanh(VectorBlock x, VectorBlock y);
+
+  /// y = the larger or the smaller of a and b, or the NaN among them. y may be a.
+  void extreme(bool larger, VectorBlock a, VectorBlock b, VectorBlock y);
 
   VectorDivisor prepare(VectorBlock divisor);
   /// y = a / divisor. The blocks a and y differ.
@@ -123,6 +140,10 @@ class VectorProgram {
   void replace(VectorBlock y, VectorBlock condition, VectorOperand number) {
     apply(mmu::VectorOperation::Select, y, number, y, condition);
   }
+  /// y = ((c0 x + c1) x + ...) x + last.
+  void polynomial(VectorBlock x, std::initializer_list<float> coefficients, VectorBlock y);
+  /// y = |x| < border ? y : large with the sign of x. Changes `large`.
+  void join(VectorBlock x, float border, VectorBlock large, VectorBlock y);
   /// Takes the NaNs of x over as the one NaN.
   void keep_nans(VectorBlock x, VectorBlock y, VectorBlock scratch);
   /// y = 1 / m for m in [1, 2). Changes the sign of m.
