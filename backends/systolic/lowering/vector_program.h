@@ -16,11 +16,14 @@ namespace triptych::systolic {
 /// Rows of the vector memory that hold a tile of values.
 struct VectorBlock {
   std::uint32_t row = 0;
-  std::int32_t step = 1;  ///< from one row to the next. 0: one row stands for all
+  std::int32_t step = 1;      ///< from one row to the next. 0: one row stands for all
+  std::uint32_t repeats = 1;  ///< rows of other operands that each row stands for
 
   /// The block without its first `rows` rows.
-  VectorBlock from(std::uint32_t rows) const { return {row + rows, step}; }
+  VectorBlock from(std::uint32_t rows) const { return {row + rows, step, repeats}; }
   VectorBlock with_step(std::uint32_t rows) const { return {row, static_cast<std::int32_t>(rows)}; }
+  /// Each row for the next `rows` rows of other operands.
+  VectorBlock each(std::uint32_t rows) const { return {row, step, rows}; }
   /// Row `number` for all rows.
   VectorBlock repeat(std::uint32_t number = 0) const { return {row + number, 0}; }
 };
@@ -30,7 +33,7 @@ class VectorOperand {
  public:
   VectorOperand() = default;
   VectorOperand(VectorBlock block)  // NOLINT: implicit
-      : kind_(Kind::Block), value_(block.row), step_(block.step) {}
+      : kind_(Kind::Block), value_(block.row), step_(block.step), repeats_(block.repeats) {}
   VectorOperand(float number);  // NOLINT: implicit
   static VectorOperand bits(std::uint32_t bits);
 
@@ -40,12 +43,16 @@ class VectorOperand {
   std::uint32_t value() const { return value_; }
   /// From one row to the next. A number is one row.
   std::int32_t step() const { return step_; }
+  std::uint32_t repeats() const { return repeats_; }
+  /// The operand of rows `first`, `first` + `stride`, ... of an operation.
+  VectorOperand part(std::uint32_t first, std::uint32_t stride) const;
 
  private:
   enum class Kind : std::uint8_t { None, Block, Number };
   Kind kind_ = Kind::None;
   std::uint32_t value_ = 0;
   std::int32_t step_ = 0;
+  std::uint32_t repeats_ = 1;
 };
 
 /// Divisors, prepared for any number of quotients.
@@ -74,7 +81,8 @@ class VectorProgram {
 
   /// An instruction of any kind.
   void add(const mmu::Instruction& instruction) { program_.push_back(instruction); }
-  /// One operation on every row of a block. The result may replace an operand.
+  /// One operation on every row of a block. The result may replace an operand. An operand whose
+  /// rows repeat takes several instructions.
   void apply(mmu::VectorOperation operation, VectorBlock result, VectorOperand a,
              VectorOperand b = {}, VectorOperand c = {});
   /// Lane l of the result is lane (l + lanes) mod C of x.
@@ -150,6 +158,8 @@ class VectorProgram {
   void invert_significand(VectorBlock m, VectorBlock y, VectorBlock scratch);
   /// All bits 1 where x is neither zero nor infinite nor a NaN.
   void find_normal(VectorBlock x, VectorBlock normal, VectorBlock scratch);
+  void apply_to(std::uint32_t rows, mmu::VectorOperation operation, VectorOperand result,
+                VectorOperand a, VectorOperand b, VectorOperand c);
   void cross_lanes(mmu::VectorOperation operation, VectorBlock x, std::uint32_t lane,
                    VectorBlock y);
   /// The row that holds these bits in every lane.
