@@ -64,7 +64,7 @@ std::vector<NamedCount> named_counts(const Counters& counters) {
     named.push_back({std::move(name), value});
   };
   visit_counts(counters, add);
-  if (counters.vector != VectorCounts{}) visit_counts_of_vectors(counters.vector, add);
+  visit_counts_of_vectors(counters.vector, add);
   return named;
 }
 
