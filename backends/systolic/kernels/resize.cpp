@@ -1,8 +1,10 @@
-// Nearest neighbours at twice the height and width, and the gradient, on the vector unit.
+// Interpolation, padding and their gradients on the vector unit. Images that double by their
+// nearest pixels have programs of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/resize.h"
 
 #include "backends/systolic/kernels/kernels.h"
+#include "backends/systolic/kernels/vector_taps.h"
 #include "backends/systolic/kernels/vector_windows.h"
 
 namespace triptych::systolic {
@@ -27,28 +29,28 @@ WindowWalk walk_of(const Shape& x) {
   return {x.elements_between(0, x.rank() - 2), {2 * height, 2 * width}, {height, width}};
 }
 
-Verdict accepts(const KernelQuery& query, const Resize& op, const Shape& x) {
-  if (!doubles_images(op, x))
-    return Verdict::no("the vector unit doubles images by their nearest pixels");
-  return accepts_vectors(query);
-}
-
 struct ResizePlanner {
   static Verdict accepts(const KernelQuery& query) {
-    return systolic::accepts(query, query.as<Resize>(), query.inputs[0].spec.shape);
+    return accepts_taps(query, resize_taps(query.as<Resize>(), query.inputs[0].spec.shape));
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    return spread_windows(walk_of(query.inputs[0].spec.shape), 1, machine);
+    const auto& op = query.as<Resize>();
+    const Shape& x = query.inputs[0].spec.shape;
+    if (doubles_images(op, x)) return spread_windows(walk_of(x), 1, machine);
+    return tap_task(resize_taps(op, x), x, query.outputs[0].spec.shape, op.mode == "nearest",
+                    machine);
   }
 };
 
 struct ResizeGradientPlanner {
   static Verdict accepts(const KernelQuery& query) {
-    const auto& op = query.as<ResizeGradient>();
-    return systolic::accepts(query, op.forward(), Shape(op.input_shape));
+    return accepts_taps(query, query.as<ResizeGradient>().taps());
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    return window_sums(walk_of(query.outputs[0].spec.shape), 1, machine);
+    const auto& op = query.as<ResizeGradient>();
+    const Shape& dx = query.outputs[0].spec.shape;
+    if (doubles_images(op.forward(), dx)) return window_sums(walk_of(dx), 1, machine);
+    return tap_task(op.taps(), query.inputs[0].spec.shape, dx, false, machine);
   }
 };
 
