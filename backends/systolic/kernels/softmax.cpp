@@ -112,8 +112,8 @@ struct SoftmaxPlanner {
           program.store(e, tile.lines, program.lanes(), tile.address(y, i));
         };
       sum_exponentials(program, lines, tile, x, largest, sum, visitor);
-      constexpr EmitElements kWrite = kShares ? &write_shares : &write_logarithms;
-      kWrite(program, lines, tile, x, y, largest, sum);
+      constexpr EmitElements write = kShares ? &write_shares : &write_logarithms;
+      write(program, lines, tile, x, y, largest, sum);
     });
     lines.scatter(program, at.scratch, at.outputs[0]);
   }
