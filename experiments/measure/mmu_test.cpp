@@ -63,8 +63,7 @@ std::string first_unexpected(const mmu::Listing& listing, const ProgramRun& run)
   }
   const auto counted = mmu::named_counts(run.node.report.counters);
   for (const auto& count : listing.counts) {
-    const auto found = std::ranges::find(counted, count.name, &mmu::NamedCount::name);
-    const auto came = found == counted.end() ? 0 : found->value;  // a vector unit that has not run
+    const auto came = std::ranges::find(counted, count.name, &mmu::NamedCount::name)->value;
     if (came != count.value)
       return fmt::format("the counter {} is expected to be {}, came {}", count.name, count.value,
                          came);

@@ -6,11 +6,6 @@
 namespace triptych::mmu {
 namespace {
 
-template <std::size_t n>
-void add(std::array<std::uint64_t, n>& sum, const std::array<std::uint64_t, n>& other) {
-  for (std::size_t i = 0; i < n; ++i) sum[i] += other[i];
-}
-
 constexpr std::array<std::string_view, kStalls> kStallNames{
     "drain", "activations", "output", "dram", "weights", "accumulator", "in_flight"};
 
@@ -50,6 +45,15 @@ void visit_counts_of_vectors(auto& counts, const auto& visit) {
   visit("vector_others", counts.others);
 }
 
+/// sum += other for every counter that visit_all(counters, visit) lists.
+template <class Counts, class VisitAll>
+void add_counts(Counts& sum, const Counts& other, const VisitAll& visit_all) {
+  std::vector<std::uint64_t> values;
+  visit_all(other, [&](const auto&, std::uint64_t value) { values.push_back(value); });
+  auto value = values.begin();
+  visit_all(sum, [&](const auto&, std::uint64_t& total) { total += *value++; });
+}
+
 }  // namespace
 
 std::string_view to_string(Stall stall) { return kStallNames[static_cast<std::size_t>(stall)]; }
@@ -60,7 +64,7 @@ std::vector<NamedCount> named_counts(const Counters& counters) {
     named.push_back({std::move(name), value});
   };
   visit_counts(counters, add);
-  if (counters.vector != VectorCounts{}) visit_counts_of_vectors(counters.vector, add);
+  visit_counts_of_vectors(counters.vector, add);
   return named;
 }
 
@@ -82,31 +86,16 @@ Counters counters_from(const std::function<std::uint64_t(const std::string&)>& v
 }
 
 VectorCounts& VectorCounts::operator+=(const VectorCounts& other) {
-  cycles += other.cycles;
-  reads += other.reads;
-  writes += other.writes;
-  adds += other.adds;
-  multiplies += other.multiplies;
-  fmas += other.fmas;
-  others += other.others;
+  const auto visit_all = [](auto& counts, const auto& visit) {
+    visit_counts_of_vectors(counts, visit);
+  };
+  add_counts(*this, other, visit_all);
   return *this;
 }
 
 Counters& Counters::operator+=(const Counters& other) {
-  cycles += other.cycles;
-  issue_cycles += other.issue_cycles;
-  padding_cycles += other.padding_cycles;
-  add(stall_cycles, other.stall_cycles);
-  macs += other.macs;
-  buffer_reads += other.buffer_reads;
-  buffer_writes += other.buffer_writes;
-  accumulator_reads += other.accumulator_reads;
-  accumulator_writes += other.accumulator_writes;
-  weight_reads += other.weight_reads;
-  add(dram_bytes, other.dram_bytes);
-  dram_bursts += other.dram_bursts;
-  dram_row_misses += other.dram_row_misses;
-  add(instructions, other.instructions);
+  const auto visit_all = [](auto& counters, const auto& visit) { visit_counts(counters, visit); };
+  add_counts(*this, other, visit_all);
   vector += other.vector;
   return *this;
 }

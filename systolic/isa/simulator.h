@@ -61,12 +61,11 @@ struct NamedCount {
   std::string name;  ///< "stall_drain_cycles"
   std::uint64_t value = 0;
 };
-/// Every counter, in the order of the manual. Those of the vector unit are there where it has run.
+/// Every counter, in the order of the manual. Those of a vector unit are 0 on other machines.
 std::vector<NamedCount> named_counts(const Counters& counters);
 /// True for a name of any counter.
 bool is_counter(std::string_view name);
-/// The counters with these values, by the names of named_counts. value_of gives 0 for those of a
-/// vector unit that has not run.
+/// The counters with these values, by the names of named_counts.
 Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of);
 
 /// Start: the cycle in which the unit removes it from its queue. End: the first cycle in which a

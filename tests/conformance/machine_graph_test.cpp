@@ -38,7 +38,13 @@ const Subject kSubjects[] = {
      {{"machine", "mmu16-int8"}, {"simulate", "rtl"}},
      5,
      400000,
-     Contract::Bf16Exact}};
+     Contract::Bf16Exact},
+    {"both_vector",
+     "systolic",
+     {{"machine", "mmu4-vector"}, {"simulate", "both"}},
+     10,
+     600000,
+     Contract::Bf16}};
 
 std::uint64_t times() {
   const char* wanted = std::getenv("TRIPTYCH_MACHINE_GRAPHS");

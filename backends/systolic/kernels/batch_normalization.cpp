@@ -19,9 +19,16 @@ using mmu::VectorOperation;
 /// Tensors [N, C, ...] as planes.
 struct ChannelPlanes {
   std::int64_t batch, channels, plane;
+  std::uint32_t group;    ///< channels whose statistics are in the vector memory at once
+  std::uint32_t at_once;  ///< channels whose values are
 
-  explicit ChannelPlanes(const Shape& x)
-      : batch(x[0]), channels(x[1]), plane(x.elements_between(2, x.rank())) {}
+  ChannelPlanes(const Shape& x, const mmu::MachineConfig& machine)
+      : batch(x[0]), channels(x[1]), plane(x.elements_between(2, x.rank())) {
+    const auto most = std::max<std::int64_t>(1, machine.vector_rows / 64);
+    group = static_cast<std::uint32_t>(std::min(channels, most));
+    const std::int64_t part = machine.vector_rows / (4 * vector_rows_of(plane, machine));
+    at_once = static_cast<std::uint32_t>(std::clamp<std::int64_t>(part, 1, group));
+  }
 
   std::int64_t first(std::int64_t image, std::int64_t channel) const {
     return (image * channels + channel) * plane;
@@ -32,25 +39,31 @@ struct ChannelPlanes {
     for (std::int64_t n = 0; n < batch; ++n) append_blocks(first(n, channel), plane, blocks);
     return blocks;
   }
-  /// Channels whose statistics are in the vector memory at once.
-  std::uint32_t group(const mmu::MachineConfig& machine) const {
-    const auto most = std::max<std::int64_t>(1, machine.vector_rows / 64);
-    return static_cast<std::uint32_t>(std::min(channels, most));
-  }
 };
 
 /// Blocks of a row per channel that the statistics take at most, those of functions included.
 constexpr std::uint32_t kStatistics = 18;
 
-VectorTask channel_task(const ChannelPlanes& planes, std::uint32_t blocks,
+/// `terms`: sums of a channel that are computed side by side.
+VectorTask channel_task(const ChannelPlanes& planes, std::uint32_t blocks, std::size_t terms,
                         const mmu::MachineConfig& machine) {
   const std::int64_t most = kReductionBlock * planes.batch;
+  const std::int64_t tree_blocks = planes.batch * reduction_blocks(planes.plane);
   return {.blocks = blocks,
-          .single_rows = kStatistics * planes.group(machine) + 64,
+          .single_rows = kStatistics * planes.group + 64 +
+                         VectorTree::pending_rows(tree_blocks, terms, planes.at_once),
           .least_rows = VectorTree::least_rows(machine.columns),
-          .rows = std::max(vector_rows_of(planes.plane, machine), most),
+          .rows = std::max(planes.at_once * vector_rows_of(planes.plane, machine), most),
           .scratch_bytes = 4 * machine.columns};
 }
+
+/// Planes of neighbouring channels of one image. Each has the same rows.
+struct ChannelTile {
+  SequenceRows channels;
+  std::uint64_t offset;  ///< in bytes
+  std::int64_t values;
+  std::uint32_t lanes;  ///< of a row
+};
 
 /// A group of channels of one program: their rows, and the walk over their planes.
 class ChannelGroup {
@@ -82,32 +95,53 @@ class ChannelGroup {
     program_.store_rows(rows, count_, 1, at(vector), 4);
   }
 
-  /// Sums over each channel, into a row of each of `totals`. terms(c, operands, terms) computes
-  /// them for the group's channel c.
-  template <class Terms>
-  void sum(VectorTree& tree, std::span<const VectorBlock> totals, const Terms& terms) const {
-    for (std::uint32_t c = 0; c < count_; ++c) {
-      std::vector<VectorBlock> rows;
-      for (const VectorBlock total : totals) rows.push_back(total.from(c));
-      tree.sum(
-          planes_.blocks(first_ + c),
-          [&](auto operands, auto values) { terms(c, operands, values); }, rows);
-    }
+  /// Sums over each channel, into a row of each of `totals`.
+  void sum(VectorTree& tree, std::span<const VectorBlock> totals,
+           const VectorTree::SequenceTerms& terms) const {
+    tree.sum(planes_.blocks(first_), {count_, planes_.plane, planes_.at_once}, terms, totals);
   }
 
-  /// Calls body(c, offset, count) for the tiles of all planes. `offset` is in bytes.
+  /// Calls body(tile) for all planes, many channels at once where a plane fills whole rows.
   template <class Body>
   void for_each_tile(const Body& body) const {
-    for (std::uint32_t c = 0; c < count_; ++c)
-      for (std::int64_t n = 0; n < planes_.batch; ++n) {
-        const std::int64_t plane = planes_.first(n, first_ + c);
-        systolic::for_each_tile(program_, planes_.plane, [&](auto first, auto count) {
-          body(c, static_cast<std::uint64_t>(4 * (plane + first)), count);
-        });
+    const std::uint32_t rows = rows_of_plane();
+    if (rows == 0 || rows > program_.block_rows()) return for_each_part(body);
+    const std::uint32_t most = program_.block_rows() / rows;
+    for (std::int64_t n = 0; n < planes_.batch; ++n)
+      for (std::uint32_t c = 0; c < count_; c += most) {
+        const std::uint32_t channels = std::min(most, count_ - c);
+        program_.use_rows(channels * rows);
+        body(ChannelTile{{c, rows},
+                         offset(n, c, 0),
+                         channels * planes_.plane,
+                         static_cast<std::uint32_t>(planes_.plane / rows)});
       }
   }
 
  private:
+  /// Few rows of equal length. 0: there are none.
+  std::uint32_t rows_of_plane() const {
+    const std::int64_t least = (planes_.plane + program_.lanes() - 1) / program_.lanes();
+    for (std::int64_t rows = least; rows <= 2 * least; ++rows)
+      if (planes_.plane % rows == 0) return static_cast<std::uint32_t>(rows);
+    return 0;
+  }
+  std::uint64_t offset(std::int64_t image, std::uint32_t channel, std::int64_t value) const {
+    return static_cast<std::uint64_t>(4 * (planes_.first(image, first_ + channel) + value));
+  }
+
+  /// Parts of one plane after the other.
+  template <class Body>
+  void for_each_part(const Body& body) const {
+    for (std::uint32_t c = 0; c < count_; ++c)
+      for (std::int64_t n = 0; n < planes_.batch; ++n)
+        systolic::for_each_tile(program_, planes_.plane, [&](auto first, auto count) {
+          const auto rows =
+              static_cast<std::uint32_t>((count + program_.lanes() - 1) / program_.lanes());
+          body(ChannelTile{{c, rows}, offset(n, c, first), count, program_.lanes()});
+        });
+  }
+
   std::uint64_t at(std::uint64_t vector) const {
     return vector + static_cast<std::uint64_t>(4 * first_);
   }
@@ -119,10 +153,9 @@ class ChannelGroup {
 };
 
 template <class Body>
-void for_each_group(VectorProgram& program, const ChannelPlanes& planes, std::uint32_t most,
-                    const Body& body) {
-  for (std::int64_t first = 0; first < planes.channels; first += most) {
-    const auto count = std::min<std::int64_t>(most, planes.channels - first);
+void for_each_group(VectorProgram& program, const ChannelPlanes& planes, const Body& body) {
+  for (std::int64_t first = 0; first < planes.channels; first += planes.group) {
+    const auto count = std::min<std::int64_t>(planes.group, planes.channels - first);
     body(ChannelGroup(program, planes, first, static_cast<std::uint32_t>(count)));
   }
 }
@@ -148,11 +181,13 @@ void normalize(VectorProgram& program, VectorBlock x, VectorBlock mean, VectorBl
 
 class Normalization {
  public:
-  explicit Normalization(const KernelQuery& query)
-      : op_(query.as<BatchNormalization>()), planes_(query.inputs[0].spec.shape) {}
+  Normalization(const KernelQuery& query, const mmu::MachineConfig& machine)
+      : op_(query.as<BatchNormalization>()), planes_(query.inputs[0].spec.shape, machine) {}
 
-  void emit(VectorProgram& program, const VectorAddresses& at, std::uint32_t most) const {
-    for_each_group(program, planes_, most, [&](const ChannelGroup& group) {
+  const ChannelPlanes& planes() const { return planes_; }
+
+  void emit(VectorProgram& program, const VectorAddresses& at) const {
+    for_each_group(program, planes_, [&](const ChannelGroup& group) {
       const auto rows = rows_of_group(group, 4);
       op_.training_mode ? measure(group, at, rows) : read(group, at, rows);
       write(group, at, rows);
@@ -207,8 +242,8 @@ class Normalization {
       average(group, at.inputs[3], mean, at.outputs[1]);
       program.broadcast(mean, mean);
     });
-    group.sum(tree, {&sum, 1}, [&](auto c, auto x, auto terms) {
-      program.apply(VectorOperation::Subtract, terms[0], x[0], mean.repeat(c));
+    group.sum(tree, {&sum, 1}, [&](const SequenceRows& channels, auto x, auto terms) {
+      program.apply(VectorOperation::Subtract, terms[0], x[0], channels.of(mean));
       program.apply(VectorOperation::Multiply, terms[0], terms[0], terms[0]);
     });
     group.with_statistics([&] {
@@ -238,11 +273,12 @@ class Normalization {
     VectorProgram& program = group.program();
     const VectorBlock x = program.allocate(), y = program.allocate();
     const bool relu = !op_.activation.empty();
-    group.for_each_tile([&](std::uint32_t c, std::uint64_t offset, std::int64_t count) {
-      program.load(at.inputs[0] + offset, count, program.lanes(), x);
-      normalize(program, x, rows[0].repeat(c), rows[1].repeat(c), rows[2].repeat(c), relu ? x : y);
+    group.for_each_tile([&](const ChannelTile& tile) {
+      const auto of = [&](VectorBlock block) { return tile.channels.of(block); };
+      program.load(at.inputs[0] + tile.offset, tile.values, tile.lanes, x);
+      normalize(program, x, of(rows[0]), of(rows[1]), of(rows[2]), relu ? x : y);
       if (relu) program.relu(x, y);
-      program.store(y, count, program.lanes(), at.outputs[0] + offset);
+      program.store(y, tile.values, tile.lanes, at.outputs[0] + tile.offset);
     });
     program.release(y);
     program.release(x);
@@ -259,12 +295,10 @@ struct NormalizationPlanner {
     return accepts_vectors(query);
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    const ChannelPlanes planes(query.inputs[0].spec.shape);
-    VectorTask task = channel_task(planes, 5, machine);
-    const Normalization normalization(query);
-    const std::uint32_t most = planes.group(machine);
+    const Normalization normalization(query, machine);
+    VectorTask task = channel_task(normalization.planes(), 5, 1, machine);
     task.emit = [=](VectorProgram& program, const VectorAddresses& at) {
-      normalization.emit(program, at, most);
+      normalization.emit(program, at);
     };
     return task;
   }
@@ -273,11 +307,13 @@ struct NormalizationPlanner {
 /// Inputs x, dy, scale, mean, deviation and, behind a Relu, bias.
 class NormalizationGradient {
  public:
-  explicit NormalizationGradient(const KernelQuery& query)
-      : planes_(query.inputs[0].spec.shape), relu_(query.inputs.size() > 5) {}
+  NormalizationGradient(const KernelQuery& query, const mmu::MachineConfig& machine)
+      : planes_(query.inputs[0].spec.shape, machine), relu_(query.inputs.size() > 5) {}
 
-  void emit(VectorProgram& program, const VectorAddresses& at, std::uint32_t most) const {
-    for_each_group(program, planes_, most, [&](const ChannelGroup& group) {
+  const ChannelPlanes& planes() const { return planes_; }
+
+  void emit(VectorProgram& program, const VectorAddresses& at) const {
+    for_each_group(program, planes_, [&](const ChannelGroup& group) {
       const auto all = rows_of_group(group, 6);
       const Rows rows{all[0], all[1], all[2], all[3], all[4], all[5]};
       read(group, at, rows);
@@ -305,28 +341,30 @@ class NormalizationGradient {
   }
 
   /// The gradient that arrives: dy, or +0 where the Relu's argument is not above 0.
-  void arrive(VectorProgram& program, const Rows& rows, std::uint32_t c, VectorBlock x,
+  void arrive(VectorProgram& program, const Rows& rows, const SequenceRows& channels, VectorBlock x,
               VectorBlock dy, VectorBlock result) const {
     if (!relu_) return program.apply(VectorOperation::Move, result, dy);
-    normalize(program, x, rows.mean.repeat(c), rows.factor.repeat(c), rows.bias.repeat(c), result);
+    normalize(program, x, channels.of(rows.mean), channels.of(rows.factor), channels.of(rows.bias),
+              result);
     program.apply(VectorOperation::Greater, result, result, 0.0F);
     program.apply(VectorOperation::Select, result, dy, 0.0F, result);
   }
-  static void standardize(VectorProgram& program, const Rows& rows, std::uint32_t c, VectorBlock x,
-                          VectorBlock result) {
-    program.apply(VectorOperation::Subtract, result, x, rows.mean.repeat(c));
-    program.apply(VectorOperation::Multiply, result, result, rows.deviation.repeat(c));
+  static void standardize(VectorProgram& program, const Rows& rows, const SequenceRows& channels,
+                          VectorBlock x, VectorBlock result) {
+    program.apply(VectorOperation::Subtract, result, x, channels.of(rows.mean));
+    program.apply(VectorOperation::Multiply, result, result, channels.of(rows.deviation));
   }
 
   void sum(const ChannelGroup& group, const VectorAddresses& at, const Rows& rows) const {
     VectorProgram& program = group.program();
     {
       VectorTree tree(program, {at.inputs[0], at.inputs[1]}, 2, at.scratch);
-      group.sum(tree, std::array{rows.dy, rows.dy_xhat}, [&](auto c, auto operands, auto terms) {
-        arrive(program, rows, c, operands[0], operands[1], terms[0]);
-        standardize(program, rows, c, operands[0], terms[1]);
-        program.apply(VectorOperation::Multiply, terms[1], terms[0], terms[1]);
-      });
+      group.sum(tree, std::array{rows.dy, rows.dy_xhat},
+                [&](const SequenceRows& channels, auto operands, auto terms) {
+                  arrive(program, rows, channels, operands[0], operands[1], terms[0]);
+                  standardize(program, rows, channels, operands[0], terms[1]);
+                  program.apply(VectorOperation::Multiply, terms[1], terms[0], terms[1]);
+                });
     }
     group.with_statistics([&] {
       group.store(rows.dy_xhat, at.outputs[1]);
@@ -345,15 +383,16 @@ class NormalizationGradient {
   void write(const ChannelGroup& group, const VectorAddresses& at, const Rows& rows) const {
     VectorProgram& program = group.program();
     const VectorBlock x = program.allocate(), dy = program.allocate(), dx = program.allocate();
-    group.for_each_tile([&](std::uint32_t c, std::uint64_t offset, std::int64_t count) {
-      program.load(at.inputs[0] + offset, count, program.lanes(), x);
-      program.load(at.inputs[1] + offset, count, program.lanes(), dy);
-      arrive(program, rows, c, x, dy, dx);
-      program.apply(VectorOperation::Subtract, dx, dx, rows.dy.repeat(c));
-      standardize(program, rows, c, x, x);
-      program.fma(dx, x, rows.dy_xhat.repeat(c), dx);
-      program.apply(VectorOperation::Multiply, dx, dx, rows.factor.repeat(c));
-      program.store(dx, count, program.lanes(), at.outputs[0] + offset);
+    group.for_each_tile([&](const ChannelTile& tile) {
+      const auto of = [&](VectorBlock block) { return tile.channels.of(block); };
+      program.load(at.inputs[0] + tile.offset, tile.values, tile.lanes, x);
+      program.load(at.inputs[1] + tile.offset, tile.values, tile.lanes, dy);
+      arrive(program, rows, tile.channels, x, dy, dx);
+      program.apply(VectorOperation::Subtract, dx, dx, of(rows.dy));
+      standardize(program, rows, tile.channels, x, x);
+      program.fma(dx, x, of(rows.dy_xhat), dx);
+      program.apply(VectorOperation::Multiply, dx, dx, of(rows.factor));
+      program.store(dx, tile.values, tile.lanes, at.outputs[0] + tile.offset);
     });
     release(program, std::array{x, dy, dx});
   }
@@ -365,12 +404,10 @@ class NormalizationGradient {
 struct NormalizationGradientPlanner {
   static Verdict accepts(const KernelQuery& query) { return NormalizationPlanner::accepts(query); }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    const ChannelPlanes planes(query.inputs[0].spec.shape);
-    VectorTask task = channel_task(planes, 6, machine);
-    const NormalizationGradient gradient(query);
-    const std::uint32_t most = planes.group(machine);
+    const NormalizationGradient gradient(query, machine);
+    VectorTask task = channel_task(gradient.planes(), 6, 2, machine);
     task.emit = [=](VectorProgram& program, const VectorAddresses& at) {
-      gradient.emit(program, at, most);
+      gradient.emit(program, at);
     };
     return task;
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/ops/scalar_math.h"
+
 namespace triptych::systolic {
 namespace {
 
@@ -25,6 +27,25 @@ std::uint32_t rows_of_block(const VectorTask& task, const mmu::MachineConfig& ma
   const std::int64_t most = (machine.vector_rows - others) / task.blocks;
   const std::int64_t least = task.least_rows;
   return static_cast<std::uint32_t>(std::clamp(task.rows, least, std::max(least, most)));
+}
+
+/// Copies `count` values, which become float32.
+void copy_in(DType type, const std::byte* from, std::uint64_t count, std::byte* to) {
+  visit_dtype(type, [&](auto tag) {
+    using T = decltype(tag);
+    const auto* values = reinterpret_cast<const T*>(from);
+    std::transform(values, values + count, reinterpret_cast<float*>(to),
+                   &scalar::convert<T, float>);
+  });
+}
+
+/// Copies `count` values of float32, which get the host's type.
+void copy_out(DType type, const std::byte* from, std::uint64_t count, std::byte* to) {
+  visit_dtype(type, [&](auto tag) {
+    using T = decltype(tag);
+    const auto* values = reinterpret_cast<const float*>(from);
+    std::transform(values, values + count, reinterpret_cast<T*>(to), &scalar::convert<float, T>);
+  });
 }
 
 }  // namespace
@@ -71,10 +92,12 @@ std::uint64_t VectorKernel::reserve(std::uint64_t bytes) {
 void VectorKernel::place(std::span<const Operand> operands, std::vector<Span>& spans,
                          std::vector<std::uint64_t>& addresses) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool is_there = operands[i].spec.dtype == DType::F32;
-    const auto bytes = is_there ? static_cast<std::uint64_t>(operands[i].spec.bytes()) : 0;
+    const TensorSpec& spec = operands[i].spec;
+    const bool is_there = spec.dtype == DType::F32 || task_.converts;
+    const auto bytes =
+        is_there ? static_cast<std::uint64_t>(spec.shape.elements()) * sizeof(float) : 0;
     addresses.push_back(reserve(bytes));
-    if (bytes > 0) spans.push_back({i, addresses.back(), bytes});
+    if (bytes > 0) spans.push_back({i, addresses.back(), bytes, spec.dtype});
   }
 }
 
@@ -90,8 +113,11 @@ std::string VectorKernel::tiling() const { return fmt::format("vector_rows={}", 
 void VectorKernel::run(const KernelArgs& args) {
   std::byte* dram = device_.dram().data();
   RunTotals work;
-  for (const auto& [operand, address, bytes] : inputs_) {
-    std::memcpy(dram + address, args.inputs[operand], bytes);
+  for (const auto& [operand, address, bytes, type] : inputs_) {
+    if (type == DType::F32)
+      std::memcpy(dram + address, args.inputs[operand], bytes);
+    else
+      copy_in(type, args.inputs[operand], bytes / sizeof(float), dram + address);
     work.bytes_in += static_cast<std::int64_t>(bytes);
   }
   if (task_.begin) {
@@ -102,20 +128,42 @@ void VectorKernel::run(const KernelArgs& args) {
   const RunTotals run = device_.run(work, kept_.empty() ? program() : kept_, counted_);
   counted_ = run.counters;
   totals_ += run;
-  for (const auto& [operand, address, bytes] : outputs_)
-    std::memcpy(args.outputs[operand], dram + address, bytes);
+  for (const auto& [operand, address, bytes, type] : outputs_) {
+    if (type == DType::F32)
+      std::memcpy(args.outputs[operand], dram + address, bytes);
+    else
+      copy_out(type, dram + address, bytes / sizeof(float), args.outputs[operand]);
+  }
 }
 
 std::map<std::string, double> VectorKernel::counters() const {
   return named_counters(device_.machine(), totals_);
 }
 
-Verdict accepts_vectors(const KernelQuery& query, std::size_t inputs) {
+namespace {
+
+bool all_operands(const KernelQuery& query, bool (*is_right)(DType type)) {
+  const auto is_right_one = [=](const Operand& operand) { return is_right(operand.spec.dtype); };
+  return std::ranges::all_of(query.inputs, is_right_one) &&
+         std::ranges::all_of(query.outputs, is_right_one);
+}
+
+}  // namespace
+
+Verdict accepts_vectors(const KernelQuery& query) {
   if (!query.dense()) return Verdict::no("the vector unit needs dense operands");
-  const auto is_float = [](const Operand& operand) { return operand.spec.dtype == DType::F32; };
-  if (!std::ranges::all_of(query.inputs.first(inputs), is_float) ||
-      !std::ranges::all_of(query.outputs, is_float))
+  if (!all_operands(query, [](DType type) { return type == DType::F32; }))
     return Verdict::no("the vector unit computes float32");
+  return Verdict::yes();
+}
+
+Verdict accepts_converted(const KernelQuery& query) {
+  if (!query.dense()) return Verdict::no("the vector unit needs dense operands");
+  const auto converts = [](DType type) {
+    return type == DType::F32 || type == DType::I32 || type == DType::I64 || type == DType::Bool;
+  };
+  if (!all_operands(query, converts))
+    return Verdict::no("the copies to the vector unit convert i32, i64 and bool only");
   return Verdict::yes();
 }
 

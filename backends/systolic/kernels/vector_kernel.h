@@ -16,7 +16,7 @@
 
 namespace triptych::systolic {
 
-/// Where a node's operands are in DRAM, in bytes. Only float32 operands are there.
+/// Where a node's operands are in DRAM, in bytes. They are float32 there.
 struct VectorAddresses {
   std::vector<std::uint64_t> inputs, outputs;
   std::uint64_t parameters = 0, scratch = 0;
@@ -30,6 +30,9 @@ struct VectorTask {
   std::int64_t rows = 1;          ///< of a block that holds everything
   std::int64_t scratch_bytes = 0;
   std::int64_t parameters = 0;  ///< numbers that `begin` gives
+  /// The copies convert operands of other types to float32 and back. Otherwise only operands of
+  /// float32 are in DRAM.
+  bool converts = false;
   /// Writes the instructions between DRAM and DRAM. Blocks have their most rows at first.
   std::function<void(VectorProgram& program, const VectorAddresses& at)> emit;
   /// Before a run: numbers that only the host knows, such as the step's. Empty: there are none.
@@ -56,9 +59,11 @@ class VectorKernel : public Kernel, public mmu::ProgramOwner {
   std::map<std::string, double> counters() const override;
 
  private:
+  /// An operand in DRAM.
   struct Span {
     std::size_t operand;
     std::uint64_t address, bytes;
+    DType type;  ///< of the host's values
   };
   void place(std::span<const Operand> operands, std::vector<Span>& spans,
              std::vector<std::uint64_t>& addresses);
@@ -88,10 +93,9 @@ KernelEntry vector_entry(std::string_view op) {
   return entry;
 }
 
-/// Refuses operands that are not dense or not of float32. `inputs`: how many are asked about.
-Verdict accepts_vectors(const KernelQuery& query, std::size_t inputs);
-inline Verdict accepts_vectors(const KernelQuery& query) {
-  return accepts_vectors(query, query.inputs.size());
-}
+/// Refuses operands that are not dense or not of float32.
+Verdict accepts_vectors(const KernelQuery& query);
+/// Refuses operands that are not dense, or that VectorTask::converts does not serve.
+Verdict accepts_converted(const KernelQuery& query);
 
 }  // namespace triptych::systolic

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 
@@ -15,6 +16,14 @@ VectorOperand::VectorOperand(float number)
 
 VectorOperand VectorOperand::bits(std::uint32_t bits) {
   return VectorOperand(std::bit_cast<float>(bits));
+}
+
+VectorOperand VectorOperand::part(std::uint32_t first, std::uint32_t stride) const {
+  VectorOperand part = *this;
+  part.repeats_ = 1;
+  part.value_ += static_cast<std::uint32_t>(step_) * (first / repeats_);
+  if (kind_ == Kind::Block) part.step_ *= static_cast<std::int32_t>(stride / repeats_);
+  return part;
 }
 
 VectorProgram::VectorProgram(const mmu::MachineConfig& machine, std::uint32_t rows)
@@ -59,11 +68,26 @@ std::uint32_t VectorProgram::constant_row(std::uint32_t bits) {
 
 void VectorProgram::apply(VectorOperation operation, VectorBlock result, VectorOperand a,
                           VectorOperand b, VectorOperand c) {
+  const std::uint32_t repeats = std::max({a.repeats(), b.repeats(), c.repeats()});
+  if (repeats == 1) return apply_to(rows_, operation, result, a, b, c);
+  // Rows of one repeated row after the other, or row i of all of them.
+  const std::uint32_t groups = rows_ / repeats;
+  const bool by_group = groups <= repeats;
+  for (std::uint32_t i = 0; i < std::min(groups, repeats); ++i) {
+    const auto part = [&](VectorOperand operand) {
+      return by_group ? operand.part(i * repeats, 1) : operand.part(i, repeats);
+    };
+    apply_to(by_group ? repeats : groups, operation, part(result), part(a), part(b), part(c));
+  }
+}
+
+void VectorProgram::apply_to(std::uint32_t rows, VectorOperation operation, VectorOperand result,
+                             VectorOperand a, VectorOperand b, VectorOperand c) {
   mmu::VectorOp op;
   op.operation = static_cast<std::uint32_t>(operation);
-  op.count = rows_;
-  op.destination = result.row;
-  op.step = result.step;
+  op.count = rows;
+  op.destination = result.value();
+  op.step = result.step();
   const auto place = [&](VectorOperand operand, std::uint32_t& first, std::int32_t& step) {
     first = operand.is_number() ? constant_row(operand.value()) : operand.value();
     step = operand.step();

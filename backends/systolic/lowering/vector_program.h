@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <vector>
 
@@ -15,11 +16,14 @@ namespace triptych::systolic {
 /// Rows of the vector memory that hold a tile of values.
 struct VectorBlock {
   std::uint32_t row = 0;
-  std::int32_t step = 1;  ///< from one row to the next. 0: one row stands for all
+  std::int32_t step = 1;      ///< from one row to the next. 0: one row stands for all
+  std::uint32_t repeats = 1;  ///< rows of other operands that each row stands for
 
   /// The block without its first `rows` rows.
-  VectorBlock from(std::uint32_t rows) const { return {row + rows, step}; }
+  VectorBlock from(std::uint32_t rows) const { return {row + rows, step, repeats}; }
   VectorBlock with_step(std::uint32_t rows) const { return {row, static_cast<std::int32_t>(rows)}; }
+  /// Each row for the next `rows` rows of other operands.
+  VectorBlock each(std::uint32_t rows) const { return {row, step, rows}; }
   /// Row `number` for all rows.
   VectorBlock repeat(std::uint32_t number = 0) const { return {row + number, 0}; }
 };
@@ -29,7 +33,7 @@ class VectorOperand {
  public:
   VectorOperand() = default;
   VectorOperand(VectorBlock block)  // NOLINT: implicit
-      : kind_(Kind::Block), value_(block.row), step_(block.step) {}
+      : kind_(Kind::Block), value_(block.row), step_(block.step), repeats_(block.repeats) {}
   VectorOperand(float number);  // NOLINT: implicit
   static VectorOperand bits(std::uint32_t bits);
 
@@ -39,12 +43,16 @@ class VectorOperand {
   std::uint32_t value() const { return value_; }
   /// From one row to the next. A number is one row.
   std::int32_t step() const { return step_; }
+  std::uint32_t repeats() const { return repeats_; }
+  /// The operand of rows `first`, `first` + `stride`, ... of an operation.
+  VectorOperand part(std::uint32_t first, std::uint32_t stride) const;
 
  private:
   enum class Kind : std::uint8_t { None, Block, Number };
   Kind kind_ = Kind::None;
   std::uint32_t value_ = 0;
   std::int32_t step_ = 0;
+  std::uint32_t repeats_ = 1;
 };
 
 /// Divisors, prepared for any number of quotients.
@@ -73,7 +81,8 @@ class VectorProgram {
 
   /// An instruction of any kind.
   void add(const mmu::Instruction& instruction) { program_.push_back(instruction); }
-  /// One operation on every row of a block. The result may replace an operand.
+  /// One operation on every row of a block. The result may replace an operand. An operand whose
+  /// rows repeat takes several instructions.
   void apply(mmu::VectorOperation operation, VectorBlock result, VectorOperand a,
              VectorOperand b = {}, VectorOperand c = {});
   /// Lane l of the result is lane (l + lanes) mod C of x.
@@ -107,6 +116,22 @@ class VectorProgram {
   void sigmoid(VectorBlock x, VectorBlock y);
   /// log(1 + e^-|x|).
   void softplus_of_minus(VectorBlock x, VectorBlock y);
+  void tanh(VectorBlock x, VectorBlock y);
+  void erf(VectorBlock x, VectorBlock y);
+  /// -1, 0, 1 or NaN.
+  void sign(VectorBlock x, VectorBlock y);
+  /// log(1 + e^x).
+  void softplus(VectorBlock x, VectorBlock y);
+  /// x / (1 + |x|).
+  void softsign(VectorBlock x, VectorBlock y);
+  /// e^x - 1 for x <= 0.
+  void expm1_of_negative(VectorBlock x, VectorBlock y);
+  /// x / 2 (1 + erf(x / sqrt 2)).
+  void gelu(VectorBlock x, VectorBlock y);
+  void gelu_tanh(VectorBlock x, VectorBlock y);
+
+  /// y = the larger or the smaller of a and b, or the NaN among them. y may be a.
+  void extreme(bool larger, VectorBlock a, VectorBlock b, VectorBlock y);
 
   VectorDivisor prepare(VectorBlock divisor);
   /// y = a / divisor. The blocks a and y differ.
@@ -123,12 +148,18 @@ class VectorProgram {
   void replace(VectorBlock y, VectorBlock condition, VectorOperand number) {
     apply(mmu::VectorOperation::Select, y, number, y, condition);
   }
+  /// y = ((c0 x + c1) x + ...) x + last.
+  void polynomial(VectorBlock x, std::initializer_list<float> coefficients, VectorBlock y);
+  /// y = |x| < border ? y : large with the sign of x. Changes `large`.
+  void join(VectorBlock x, float border, VectorBlock large, VectorBlock y);
   /// Takes the NaNs of x over as the one NaN.
   void keep_nans(VectorBlock x, VectorBlock y, VectorBlock scratch);
   /// y = 1 / m for m in [1, 2). Changes the sign of m.
   void invert_significand(VectorBlock m, VectorBlock y, VectorBlock scratch);
   /// All bits 1 where x is neither zero nor infinite nor a NaN.
   void find_normal(VectorBlock x, VectorBlock normal, VectorBlock scratch);
+  void apply_to(std::uint32_t rows, mmu::VectorOperation operation, VectorOperand result,
+                VectorOperand a, VectorOperand b, VectorOperand c);
   void cross_lanes(mmu::VectorOperation operation, VectorBlock x, std::uint32_t lane,
                    VectorBlock y);
   /// The row that holds these bits in every lane.

@@ -59,66 +59,116 @@ VectorTree::~VectorTree() {
   program_.release(mask_);
 }
 
-void VectorTree::sum(std::span<const TreeBlock> blocks, const Terms& terms,
-                     std::span<const VectorBlock> totals) {
-  while (!blocks.empty()) {
-    const auto differs = [&](const TreeBlock& block) { return block.count != blocks[0].count; };
-    const auto equal =
-        static_cast<std::size_t>(std::ranges::find_if(blocks, differs) - blocks.begin());
-    sum_equal_blocks(blocks.first(equal), terms);
-    blocks = blocks.subspan(equal);
-  }
-  program_.use_rows(1);
-  for (std::size_t i = 0; i < totals.size(); ++i) finish(pending_[i], totals[i]);
+std::uint32_t VectorTree::pending_rows(std::int64_t blocks, std::size_t terms,
+                                       std::uint32_t at_once) {
+  const auto levels =
+      static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint64_t>(blocks)));
+  return (levels + 1) * static_cast<std::uint32_t>(terms) * at_once;
 }
 
-void VectorTree::sum_equal_blocks(std::span<const TreeBlock> blocks, const Terms& terms) {
-  const auto rows = static_cast<std::uint32_t>((blocks[0].count + row_lanes_ - 1) / row_lanes_);
-  const std::uint32_t room = program_.block_rows() / rows_per_group_ * rows_per_group_;
-  const std::size_t at_once = std::max<std::size_t>(1, program_.block_rows() / rows);
-  while (!blocks.empty()) {
-    const auto tile = blocks.first(std::min(blocks.size(), at_once));
+void VectorTree::sum(std::span<const TreeBlock> blocks, const Terms& terms,
+                     std::span<const VectorBlock> totals) {
+  sum(
+      blocks, {}, [&](const SequenceRows&, auto operands, auto values) { terms(operands, values); },
+      totals);
+}
+
+std::uint32_t VectorTree::rows_of(const TreeBlock& block) const {
+  return static_cast<std::uint32_t>((block.count + row_lanes_ - 1) / row_lanes_);
+}
+
+namespace {
+
+/// How many of the blocks are as large as the first one and follow each other without a gap, or may
+/// have gaps.
+std::size_t equal_blocks(std::span<const TreeBlock> blocks, bool gaps) {
+  std::size_t equal = 1;
+  const auto follows = [&](std::size_t i) {
+    return blocks[i].count == blocks[0].count &&
+           (gaps || blocks[i].first == blocks[i - 1].first + blocks[0].count);
+  };
+  while (equal < blocks.size() && follows(equal)) ++equal;
+  return equal;
+}
+
+}  // namespace
+
+void VectorTree::sum(std::span<const TreeBlock> blocks, const TreeSequences& sequences,
+                     const SequenceTerms& terms, std::span<const VectorBlock> totals) {
+  std::uint32_t at_once = 1;
+  if (!blocks.empty()) {
+    const auto rows = static_cast<std::uint32_t>(equal_blocks(blocks, false)) * rows_of(blocks[0]);
+    at_once = std::clamp(program_.block_rows() / rows, 1U, sequences.at_once);
+  }
+  for (std::uint32_t first = 0; first < sequences.count; first += at_once) {
+    const Chunk chunk{first, std::min(at_once, sequences.count - first)};
+    for (auto rest = blocks; !rest.empty();) {
+      const std::size_t equal = equal_blocks(rest, chunk.count == 1);
+      sum_equal_blocks(rest.first(equal), sequences, chunk, terms);
+      rest = rest.subspan(equal);
+    }
+    program_.use_rows(chunk.count);
+    for (std::size_t i = 0; i < totals.size(); ++i) finish(pending_[i], totals[i].from(first));
+  }
+}
+
+void VectorTree::sum_equal_blocks(std::span<const TreeBlock> blocks, const TreeSequences& sequences,
+                                  const Chunk& chunk, const SequenceTerms& terms) {
+  const std::uint32_t rows = rows_of(blocks[0]);
+  const std::uint32_t most = program_.block_rows() / rows_per_group_ * rows_per_group_;
+  const std::size_t together =
+      std::max<std::size_t>(1, program_.block_rows() / (rows * chunk.count));
+  std::vector<TreeBlock> tile;
+  for (; !blocks.empty(); blocks = blocks.subspan(tile.size() / chunk.count)) {
+    const auto each = static_cast<std::uint32_t>(std::min(blocks.size(), together));
+    tile.clear();
+    for (std::uint32_t s = chunk.first; s < chunk.first + chunk.count; ++s)
+      for (const TreeBlock& block : blocks.first(each))
+        tile.push_back({block.first + s * sequences.stride, block.count});
     if (rows <= program_.block_rows()) {
-      add_tile({tile, 0, rows}, terms);
+      add_tile({tile, 0, rows, {chunk.first, each * rows}}, terms);
     } else {
-      for (std::uint32_t first = 0; first < rows; first += room)
-        add_tile({tile, first, std::min(room, rows - first)}, terms);
+      for (std::uint32_t first = 0; first < rows; first += most) {
+        const std::uint32_t part = std::min(most, rows - first);
+        add_tile({tile, first, part, {chunk.first, part}}, terms);
+      }
     }
     const std::uint32_t used = std::min(rows_per_group_, rows);
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       fold(static_cast<std::uint32_t>(tile.size()), used, sums_[i]);
-      program_.use_rows(1);
-      for (std::uint32_t b = 0; b < tile.size(); ++b) push(sums_[i].from(b * used), pending_[i]);
+      program_.use_rows(chunk.count);
+      for (std::uint32_t b = 0; b < each; ++b)
+        push(sums_[i].from(b * used).with_step(each * used), sequences.at_once, pending_[i]);
     }
-    blocks = blocks.subspan(tile.size());
   }
 }
 
-void VectorTree::add_tile(const Tile& tile, const Terms& terms) {
+void VectorTree::add_tile(const Tile& tile, const SequenceTerms& terms) {
   load(tile);
   program_.use_rows(static_cast<std::uint32_t>(tile.blocks.size()) * tile.rows);
-  terms(operands_, terms_);
+  terms(tile.sequences, operands_, terms_);
   mask_rest(tile);
   for (std::size_t i = 0; i < terms_.size(); ++i) accumulate(tile, terms_[i], sums_[i]);
 }
 
-/// Blocks that follow each other without a gap take one load.
+/// Blocks that follow each other without a gap take one load, where each begins in a new row.
 void VectorTree::load(const Tile& tile) {
   const std::int64_t skipped = std::int64_t{tile.first} * row_lanes_;
+  const std::int64_t count =
+      std::min(tile.blocks[0].count - skipped, std::int64_t{tile.rows} * row_lanes_);
+  const auto lanes = static_cast<std::uint32_t>(std::min(count, std::int64_t{row_lanes_}));
   for (std::size_t o = 0; o < operands_.size(); ++o) {
     for (std::size_t b = 0; b < tile.blocks.size();) {
-      const TreeBlock& block = tile.blocks[b];
-      const std::int64_t count =
-          std::min(block.count - skipped, std::int64_t{tile.rows} * row_lanes_);
+      const std::int64_t first = tile.blocks[b].first + skipped;
       const auto row = static_cast<std::uint32_t>(b) * tile.rows;
       std::int64_t all = count;
       const auto follows = [&] {
-        return b < tile.blocks.size() && tile.blocks[b].first == block.first + all &&
-               all % row_lanes_ == 0;
+        return b < tile.blocks.size() && tile.blocks[b].first + skipped == first + all &&
+               all % lanes == 0;
       };
       for (++b; follows(); ++b) all += count;
-      program_.load(addresses_[o] + static_cast<std::uint64_t>(4 * (block.first + skipped)), all,
-                    row_lanes_, operands_[o].from(row));
+      program_.load(addresses_[o] + static_cast<std::uint64_t>(4 * first), all, lanes,
+                    operands_[o].from(row));
     }
   }
 }
@@ -209,14 +259,14 @@ void VectorTree::fold(std::uint32_t blocks, std::uint32_t used, VectorBlock sums
   }
 }
 
-void VectorTree::push(VectorBlock sum, Pending& pending) {
+void VectorTree::push(VectorBlock sum, std::uint32_t at_once, Pending& pending) {
   VectorBlock carried = sum;
   for (auto bit = pending.count++; bit % 2 == 1; bit /= 2) {
     const VectorBlock left = pending.rows[--pending.depth];
     program_.apply(VectorOperation::Add, left, left, carried);
     carried = left;
   }
-  if (pending.depth == pending.rows.size()) pending.rows.push_back(program_.allocate(1));
+  if (pending.depth == pending.rows.size()) pending.rows.push_back(program_.allocate(at_once));
   const VectorBlock waiting = pending.rows[pending.depth++];
   if (carried.row != waiting.row) program_.apply(VectorOperation::Move, waiting, carried);
 }

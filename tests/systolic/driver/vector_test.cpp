@@ -84,13 +84,14 @@ TEST_F(VectorPrograms, counts_cycles_rows_and_operations_by_kind) {
   EXPECT_EQ(counters.accumulator_reads, kLanes);
 }
 
-TEST_F(VectorPrograms, programs_without_the_unit_have_no_counts_of_it) {
+TEST_F(VectorPrograms, counts_of_the_unit_are_always_listed) {
   const auto count = [](const Counters& counters) {
     return std::ranges::count_if(named_counts(counters), [](const NamedCount& named) {
       return named.name.starts_with("vector_");
     });
   };
-  EXPECT_EQ(count(run("").counters), 0);
+  EXPECT_EQ(count(run("").counters), 7);
+  EXPECT_EQ(run("").counters.vector, VectorCounts{});
   const Counters counters = run("vector_op operation=fill constant=1 count=1").counters;
   EXPECT_EQ(count(counters), 7);
   std::map<std::string, std::uint64_t> values;

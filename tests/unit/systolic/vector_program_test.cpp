@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/exact_activations.h"
 #include "core/base/exact_math.h"
+#include "core/ops/scalar_math.h"
 #include "systolic/driver/driver.h"
 
 namespace triptych::systolic {
@@ -21,7 +23,7 @@ namespace {
 
 constexpr std::uint32_t kRows = 256, kColumns = 64, kValues = kRows * kColumns;
 
-using Function = void (VectorProgram::*)(VectorBlock, VectorBlock);
+using Function = std::function<void(VectorProgram&, VectorBlock, VectorBlock)>;
 
 mmu::MachineConfig vector_machine() {
   mmu::MachineConfig machine = mmu::find_machine("mmu4-vector");
@@ -46,12 +48,12 @@ Bits run(VectorProgram& program, const mmu::MachineConfig& config, const Bits& a
 }
 
 /// y = function(x).
-Bits run(Function function, const Bits& x) {
+Bits run(const Function& function, const Bits& x) {
   const mmu::MachineConfig config = vector_machine();
   VectorProgram program(config, kRows);
   const VectorBlock in = program.allocate(), out = program.allocate();
   program.load(0, kValues, kColumns, in);
-  (program.*function)(in, out);
+  function(program, in, out);
   program.store(out, kValues, kColumns, 12 * kValues);
   return run(program, config, x, x);
 }
@@ -76,7 +78,7 @@ std::vector<std::uint32_t> arguments(unsigned seed) {
   return x;
 }
 
-void expect_bits(Function function, const std::function<float(float)>& expected) {
+void expect_bits(const Function& function, const std::function<float(float)>& expected) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     const auto x = arguments(seed);
     const auto y = run(function, x);
@@ -111,6 +113,68 @@ TEST(VectorProgram, sigmoid_has_the_bits_of_the_exact_mathematics) {
 TEST(VectorProgram, softplus_of_minus_has_the_bits_of_the_exact_mathematics) {
   expect_bits(&VectorProgram::softplus_of_minus,
               [](float x) { return exact::canonical(exact::softplus_of_minus(x)); });
+}
+
+/// f of a number as the unit reads it, and as it writes it.
+template <float (*kFunction)(float)>
+float flushed(float x) {
+  return exact::flushed(kFunction(exact::flushed(x)));
+}
+float expm1_of_any(float x) { return exact::expm1_of_negative(exact::select(x > 0, 0.0F, x)); }
+void emit_expm1(VectorProgram& program, VectorBlock x, VectorBlock y) {
+  const VectorBlock below = program.allocate();
+  program.apply(mmu::VectorOperation::Greater, below, x, 0.0F);
+  program.apply(mmu::VectorOperation::Select, below, 0.0F, x, below);
+  program.expm1_of_negative(below, y);
+  program.release(below);
+}
+
+TEST(VectorProgram, tanh_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&VectorProgram::tanh, &flushed<exact::tanh>);
+}
+TEST(VectorProgram, erf_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&VectorProgram::erf, &flushed<exact::erf>);
+}
+TEST(VectorProgram, softplus_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&VectorProgram::softplus, &flushed<exact::softplus>);
+}
+TEST(VectorProgram, exp_minus_one_has_the_bits_of_the_exact_mathematics) {
+  expect_bits(&emit_expm1, &flushed<expm1_of_any>);
+}
+
+template <UnaryKind kKind>
+float formula(float x) {
+  return scalar::unary<kKind>(x, {});
+}
+float gelu(float x) {
+  const float half = exact::flushed(0.5F * x), scaled = exact::flushed(x * 0.707106781F);
+  return exact::canonical(half * (1.0F + exact::erf(scaled)));
+}
+
+TEST(VectorProgram, other_activations_have_the_bits_of_their_formulas) {
+  expect_bits(&VectorProgram::sign, &flushed<formula<UnaryKind::Sign>>);
+  expect_bits(&VectorProgram::softsign, &flushed<formula<UnaryKind::Softsign>>);
+  expect_bits(&VectorProgram::gelu, &flushed<gelu>);
+}
+
+TEST(VectorProgram, a_maximum_is_the_number_or_the_nan_that_the_order_states) {
+  const mmu::MachineConfig config = vector_machine();
+  const Bits a = arguments(1), b = arguments(2);
+  for (const bool larger : {false, true}) {
+    VectorProgram program(config, kRows);
+    const VectorBlock x = program.allocate(), y = program.allocate();
+    program.load(0, kValues, kColumns, x);
+    program.load(4 * kValues, kValues, kColumns, y);
+    program.extreme(larger, x, y, x);
+    program.store(x, kValues, kColumns, 12 * kValues);
+    const Bits found = run(program, config, a, b);
+    for (std::uint32_t i = 0; i < kValues; ++i) {
+      const auto p = exact::flushed(std::bit_cast<float>(a[i]));
+      const auto q = exact::flushed(std::bit_cast<float>(b[i]));
+      const bool takes_b = q != q || (larger ? q > p : q < p);
+      ASSERT_EQ(found[i], takes_b ? b[i] : a[i]) << std::hex << a[i] << ", " << b[i];
+    }
+  }
 }
 
 /// The bits of a / b: rounded to 24 bits, then flushed. In double, which rounds no quotient of
@@ -188,6 +252,9 @@ TEST(VectorProgram, functions_cost_what_the_manual_states) {
   EXPECT_THAT(cost_of(&VectorProgram::reciprocal), testing::Pair(26, 38));
   EXPECT_THAT(cost_of(&VectorProgram::square_root), testing::Pair(33, 45));
   EXPECT_THAT(cost_of(&VectorProgram::sigmoid), testing::Pair(48, 73));
+  EXPECT_THAT(cost_of(&VectorProgram::tanh), testing::Pair(90, 126));
+  EXPECT_THAT(cost_of(&VectorProgram::erf), testing::Pair(46, 75));
+  EXPECT_THAT(cost_of(&VectorProgram::softplus), testing::Pair(101, 144));
   const auto quotients = [](int count) {
     return [=](VectorProgram& program, VectorBlock x, VectorBlock y) {
       const VectorDivisor divisor = program.prepare(x);
