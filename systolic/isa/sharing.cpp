@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "systolic/isa/accesses.h"
+#include "systolic/isa/field.h"
 
 namespace triptych::mmu {
 namespace {
@@ -66,6 +67,15 @@ class Ends {
   std::vector<Touched> ends_;
 };
 
+/// True for an operand that is a place in DRAM, not in the buffer, and in use.
+bool is_in_dram(const Instruction& instruction, std::string_view operand) {
+  if (operand != "address" && operand != "operand") return false;
+  if (instruction.opcode() == Opcode::Matmul) return false;
+  if (instruction.opcode() != Opcode::Store) return true;
+  const auto store = decode<Store>(instruction);
+  return operand == "address" ? !store.buffer : has_operand(store);
+}
+
 [[noreturn]] void reject(const Touched& first, const Touched& second) {
   const Touched& writer = first.is_write ? first : second;
   const Touched& other = first.is_write ? second : first;
@@ -90,6 +100,15 @@ void check_sharing(std::span<const Program> programs, const MachineConfig& machi
     if (const Touched* other = ends.conflict(piece)) reject(*other, piece);
     ends.add(piece);
   }
+}
+
+Program move_in_dram(Program program, std::uint64_t bytes) {
+  for (Instruction& instruction : program)
+    for (const Field& field : find_opcode(instruction.opcode())->fields)
+      if (is_in_dram(instruction, field.name))
+        set_field(instruction, field,
+                  get_field(instruction, field) + static_cast<std::int64_t>(bytes));
+  return program;
 }
 
 }  // namespace triptych::mmu

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "systolic/isa/isa.h"
@@ -13,5 +14,9 @@ namespace triptych::mmu {
 /// accepts touches bytes which another one writes: nothing orders them. Also for another number of
 /// programs than the machine has arrays.
 void check_sharing(std::span<const Program> programs, const MachineConfig& machine);
+
+/// The program with all of its places in DRAM `bytes` further. Throws std::invalid_argument beyond
+/// 32 bits of address.
+Program move_in_dram(Program program, std::uint64_t bytes);
 
 }  // namespace triptych::mmu

@@ -9,8 +9,7 @@
 #include "Vmmu_arrays_2.h"
 #include "Vmmu_arrays_3.h"
 #include "systolic/driver/pair.h"
-#include "systolic/isa/accesses.h"
-#include "systolic/isa/field.h"
+#include "systolic/isa/sharing.h"
 #include "systolic/twin/arrays.h"
 #include "systolic/twin/twin.h"
 #include "tests/systolic/cosim/arrays_machine.h"
@@ -43,21 +42,6 @@ MachineConfig three_arrays() {
   return machine;
 }
 
-/// The program with all of its DRAM accesses `offset` bytes later.
-Program moved(Program program, std::uint32_t offset) {
-  for (Instruction& instruction : program) {
-    const bool is_store = instruction.opcode() == Opcode::Store;
-    if (instruction.opcode() == Opcode::Matmul) continue;
-    for (const Field& field : find_opcode(instruction.opcode())->fields) {
-      if (is_store && field.name == "address" && decode<Store>(instruction).buffer) continue;
-      if (is_store && field.name == "operand" && !has_operand(decode<Store>(instruction))) continue;
-      if (field.name == "address" || field.name == "operand")
-        set_field(instruction, field, get_field(instruction, field) + offset);
-    }
-  }
-  return program;
-}
-
 /// A random program for each array, in a part of the DRAM of its own.
 struct Round {
   MachineConfig machine;
@@ -69,7 +53,8 @@ Round random_round(const MachineConfig& machine, std::mt19937& random) {
   Round round;
   for (std::uint32_t a = 0; a < machine.arrays; ++a) {
     const Case test = random_case(one, random);
-    round.programs.push_back(moved(synchronise(test.program, one), a * kCaseDramBytes));
+    round.programs.push_back(
+        move_in_dram(synchronise(test.program, one), std::uint64_t{a} * kCaseDramBytes));
     round.dram.insert(round.dram.end(), test.dram.begin(), test.dram.end());
   }
   round.machine = one;
@@ -128,7 +113,8 @@ TEST(Arrays, a_full_queue_of_reads_makes_the_arrays_wait) {
   round.machine.dram = {.preset = "custom", .bytes_per_cycle = 0, .latency = 1000};
   const Program program =
       assemble_program("load units=128 lines=1 buffer_pitch=1 log2_group=0\nhalt\n");
-  for (std::uint32_t a = 0; a < 3; ++a) round.programs.push_back(moved(program, a << 16));
+  for (std::uint32_t a = 0; a < 3; ++a)
+    round.programs.push_back(move_in_dram(program, std::uint64_t{a} << 16));
   round.dram.resize(round.machine.dram_bytes);
   const auto twin = open_twin_arrays(round.machine);
   ArraysMachine<Vmmu_arrays_3> rtl(round.machine);

@@ -53,6 +53,23 @@ TEST(Sharing, an_array_may_read_what_it_writes) {
                       ""),
             "accepted");
 }
+TEST(Sharing, a_program_moves_with_all_of_its_places) {
+  const auto moved = [](const std::string& text) {
+    return disassemble(move_in_dram(assemble_program(text), 4096)[0]);
+  };
+  EXPECT_THAT(moved("load address=64 units=1 lines=1\n"), testing::HasSubstr("address=4160"));
+  EXPECT_THAT(moved("weight_load address=64 rows=1 columns=1\n"),
+              testing::HasSubstr("address=4160"));
+  EXPECT_THAT(
+      moved("store address=64 count=1 select=1 operand=32\n"),
+      testing::AllOf(testing::HasSubstr("address=4160"), testing::HasSubstr("operand=4128")));
+  EXPECT_THAT(moved("store address=64 count=1 buffer=1 narrow=1\n"),
+              testing::AllOf(testing::HasSubstr("address=64"),
+                             testing::Not(testing::HasSubstr("operand="))));
+  EXPECT_THAT(moved("matmul address=64 count=1\n"), testing::HasSubstr("address=64"));
+  EXPECT_THROW(move_in_dram(assemble_program("load address=64 units=1 lines=1\n"), 1ULL << 32),
+               std::invalid_argument);
+}
 TEST(Sharing, each_array_needs_a_program) {
   const std::vector<Program> one = {assemble_program("halt\n")};
   EXPECT_THROW(check_sharing(one, two_arrays()), std::invalid_argument);
