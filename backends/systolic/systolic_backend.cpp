@@ -13,7 +13,9 @@ class SystolicBackend : public Backend {
  public:
   std::string_view name() const override { return "systolic"; }
   std::string_view host() const override { return "cpu"; }
-  std::vector<std::string> options() const override { return {"machine", "simulate", "tiling"}; }
+  std::vector<std::string> options() const override {
+    return {"machine", "simulate", "tiling", "ranks"};
+  }
   Availability availability() const override { return {}; }
   std::vector<DeviceInfo> devices() const override {
     std::vector<DeviceInfo> devices;

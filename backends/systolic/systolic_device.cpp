@@ -2,7 +2,9 @@
 #include "backends/systolic/systolic_device.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -17,15 +19,10 @@ namespace triptych::systolic {
 namespace {
 
 void check(const DeviceOptions& options) {
-  if (options.index != 0) {
-    throw InvalidArgument(fmt::format(
-        "systolic:{} does not exist; one machine is opened at a time, chosen by the option machine",
-        options.index));
-  }
   for (const auto& [name, value] : options.extra) {
-    if (name == "machine" || name == "simulate" || name == "tiling") continue;
-    throw InvalidArgument(fmt::format(
-        "the systolic backend has no option \"{}\"; it takes machine, simulate and tiling", name));
+    if (std::ranges::count(backend().options(), name) > 0) continue;
+    throw InvalidArgument(fmt::format("the systolic backend has no option \"{}\"; it takes {}",
+                                      name, fmt::join(backend().options(), ", ")));
   }
 }
 
@@ -42,6 +39,34 @@ mmu::MachineConfig find_machine(const DeviceOptions& options) {
   } catch (const std::invalid_argument& error) {
     throw InvalidArgument(error.what());
   }
+}
+
+/// Number of ranks that have an array each of this machine. 1: they have machines of their own.
+std::uint32_t sharing_ranks(const DeviceOptions& options, const mmu::MachineConfig& machine) {
+  const auto ranks = static_cast<std::uint32_t>(std::stoul(option(options, "ranks", "1")));
+  const auto index = static_cast<std::uint32_t>(options.index);
+  if (machine.arrays == 1 || ranks == 1) {
+    if (index == 0) return 1;
+    throw InvalidArgument(fmt::format(
+        "systolic:{} does not exist; one machine is opened at a time, chosen by the option machine",
+        index));
+  }
+  if (ranks > machine.arrays)
+    throw InvalidArgument(fmt::format(
+        "{} ranks on the {} arrays of the machine {}; take fewer, or give its file more \"arrays\" "
+        "(at most 8)",
+        ranks, machine.arrays, machine.name));
+  if (option(options, "simulate", "twin") != "twin")
+    throw InvalidArgument(
+        "only the twin simulates several arrays on one memory; leave out the option simulate, or "
+        "the ranks");
+  return ranks;
+}
+
+/// The machine of one rank, with its part of the memory.
+mmu::MachineConfig part_of(mmu::MachineConfig machine, std::uint32_t ranks) {
+  if (ranks > 1) machine.dram_bytes = mmu::dram_part_bytes(machine);
+  return machine;
 }
 
 mmu::Simulation simulation_from(const std::string& name) {
@@ -75,7 +100,10 @@ mmu::RunReport run_exactly(mmu::Machine& machine, const mmu::Program& program,
 }  // namespace
 
 SystolicDevice::SystolicDevice(const DeviceOptions& options)
-    : config_(find_machine(options)),
+    : shared_(find_machine(options)),
+      ranks_(sharing_ranks(options, shared_)),
+      array_(static_cast<std::uint32_t>(options.index)),
+      config_(part_of(shared_, ranks_)),
       machine_(open(config_, option(options, "simulate", "twin"))),
       info_(describe(config_, option(options, "simulate", "twin"))),
       lowering_(config_, tiling_choice(option(options, "tiling", ""))) {}
@@ -127,11 +155,14 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
 RunTotals SystolicDevice::run(const RunTotals& work, const mmu::Program& program,
                               const std::optional<mmu::Counters>& counted) {
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
-  if (counted) {
-    options.counted = &*counted;
-    options.max_cycles = mmu::watchdog_cycles(counted->cycles);
+  std::optional<mmu::Counters> known = counted;
+  if (!known && ranks_ > 1) known = mmu::counters_among(program, shared_, ranks_, array_);
+  if (known) {
+    options.counted = &*known;
+    options.max_cycles = mmu::watchdog_cycles(known->cycles);
   }
-  const mmu::RunReport report = run_exactly(*machine_, program, options);
+  mmu::RunReport report = run_exactly(*machine_, program, options);
+  if (ranks_ > 1) report.counters = *known;
   if (watcher_) watcher_->ended(program, report);
   const RunTotals totals = {report.counters, work.bytes_in, work.bytes_out, work.useful_macs, 1};
   totals_ += totals;

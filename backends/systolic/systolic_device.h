@@ -32,9 +32,11 @@ inline constexpr std::size_t kKeptInstructions = std::size_t{1} << 16;
 class SystolicDevice : public Device, public mmu::Watched {
  public:
   /// Options: "machine" (a shipped machine's name or the path of a JSON file, mmu16 when absent),
-  /// "simulate" (twin when absent, rtl or both) and "tiling" (sizes in the form of
-  /// lowering/tiling_choice.h). Throws InvalidArgument for others and DeviceError when this build
-  /// has no RTL of the machine.
+  /// "simulate" (twin when absent, rtl or both), "tiling" (sizes in the form of
+  /// lowering/tiling_choice.h) and "ranks". On a machine with several arrays the device of rank
+  /// `index` is one of them. Its cycles are those of a run in which every rank's array executes
+  /// the same program, from the same cycle on. Throws InvalidArgument for others and DeviceError
+  /// when this build has no RTL of the machine.
   explicit SystolicDevice(const DeviceOptions& options);
   ~SystolicDevice() override;
 
@@ -62,6 +64,9 @@ class SystolicDevice : public Device, public mmu::Watched {
                 const std::optional<mmu::Counters>& counted);
 
  private:
+  mmu::MachineConfig shared_;  ///< the whole machine, with the memory of all its arrays
+  std::uint32_t ranks_ = 1;    ///< that have an array each
+  std::uint32_t array_ = 0;    ///< of this device
   mmu::MachineConfig config_;
   std::unique_ptr<mmu::Machine> machine_;
   DeviceInfo info_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/time_kind.h"
 #include "experiments/measure/statistics.h"
 #include "parallel/comm/communicator.h"
 
@@ -16,8 +17,10 @@ struct AllReduceRow {
   std::string transport, algorithm;
   int ranks = 1;
   std::int64_t bytes = 0;
-  Statistics time;     ///< a sample is the slowest rank's
-  bool right = false;  ///< every element on every rank is the sum
+  Statistics time;  ///< a sample is the slowest rank's
+  TimeKind kind = TimeKind::Measured;
+  std::uint64_t cycles = 0, arbiter_wait_cycles = 0;  ///< on arrays
+  bool right = false;                                 ///< every element on every rank is the sum
 
   /// bytes / time.
   double algorithm_bandwidth() const { return static_cast<double>(bytes) / time.median; }

@@ -21,6 +21,9 @@ DeviceOptions device_options(const ExecutionConfig& config) {
   if (!config.tiling.empty()) options.extra["tiling"] = config.tiling;
   if (!config.graph) options.extra["graph"] = "off";
   if (!config.emulation.empty()) options.extra["emulation"] = config.emulation;
+  const auto known = find_backend(config.backend).options();
+  if (config.parallel.ranks > 1 && std::ranges::count(known, "ranks") > 0)
+    options.extra["ranks"] = std::to_string(config.parallel.ranks);
   return options;
 }
 

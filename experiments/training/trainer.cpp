@@ -13,6 +13,8 @@
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/nccl_group.h"
 #include "parallel/comm/thread_group.h"
+#include "systolic/driver/machines.h"
+#include "systolic/isa/machine.h"
 
 namespace triptych::training {
 namespace {
@@ -33,12 +35,21 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
   return group;
 }
 
+/// True for ranks that have an array each of a machine with several arrays on one memory.
+bool share_memory(const ExecutionConfig& config) {
+  if (config.backend != "systolic" || config.parallel.ranks == 1) return false;
+  const std::string_view name =
+      config.machine.empty() ? mmu::kDefaultMachine : std::string_view(config.machine);
+  return mmu::find_machine(name).arrays > 1;
+}
+
 /// Configuration of a rank that is not the first of this process: over NCCL with the GPU of its
-/// number. All ranks choose the kernels that the first one has chosen.
+/// number, and on arrays of one memory with the array of its number. All ranks choose the kernels
+/// that the first one has chosen.
 ExecutionConfig config_of(const DeviceSet& first, int rank) {
   auto config = first.config();
   config.kernel_times = first.kernel_times();
-  if (config.parallel.transport == Transport::Nccl) config.device = rank;
+  if (config.parallel.transport == Transport::Nccl || share_memory(config)) config.device = rank;
   return config;
 }
 
@@ -48,6 +59,27 @@ std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& confi
       parallel::make_interconnect(config.interconnect, config.ranks,
                                   {config.link_latency_s, config.link_bytes_per_s}),
       0);
+}
+
+/// Ranks on arrays of one memory run the same programs at the same time.
+void require_equal_programs(const DeviceSet& machine, std::int64_t batch) {
+  using enum parallel::Strategy::Kind;
+  const auto& parallel = machine.config().parallel;
+  if (!share_memory(machine.config())) return;
+  const auto kind = parallel.strategy.kind;
+  if (kind != Replicated && kind != Sharded && kind != Hierarchical && kind != LocalSgd)
+    throw InvalidArgument(
+        "arrays of one memory run the same program at the same time, and the ranks of this "
+        "strategy have different ones; take the option strategy dp, or a machine without arrays");
+  if (parallel.transport == Transport::Mpi)
+    throw InvalidArgument(
+        "arrays of one memory belong to one process, and the option transport mpi starts one for "
+        "each rank; leave it out");
+  if (batch % parallel.ranks != 0)
+    throw InvalidArgument(fmt::format(
+        "arrays of one memory run the same program at the same time, and {} rows do not divide "
+        "by {} ranks; give a batch that does",
+        batch, parallel.ranks));
 }
 
 template <class Read>
@@ -76,6 +108,7 @@ Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
                     "backend cuda",
                     machine.config().backend));
   }
+  require_equal_programs(machine, config.options.batch);
   auto measured = config;
   const auto stages = parallel.ranks / strategy.mesh.size("dp");
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline &&

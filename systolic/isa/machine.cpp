@@ -73,6 +73,7 @@ void visit_numbers(Machine& machine, Visit visit) {
   visit("queue_depth", machine.queue_depth, Limits{1, 256});
   visit("vector_lanes", machine.vector_lanes, Limits{1, 65536});
   visit("vector_rows", machine.vector_rows, Limits{0, 32768, true});
+  visit("arrays", machine.arrays, Limits{1, 8});
   visit("dram_bytes", machine.dram_bytes, Limits{4096, std::uint64_t{1} << 32});
 }
 template <class Dram, class Visit>
@@ -168,7 +169,7 @@ double longest_wait(const MachineConfig& machine) {
                 machine.columns * std::uint32_t{4}});
   const double bursts = std::ceil(static_cast<double>(row_bytes) / dram.burst_bytes) + 1;
   const double burst = dram.bytes_per_cycle > 0 ? dram.burst_bytes / dram.bytes_per_cycle : 0;
-  return 2 * (bursts * (burst + dram.row_miss) + backlog) + dram.latency;
+  return (1 + machine.arrays) * (bursts * (burst + dram.row_miss) + backlog) + dram.latency;
 }
 
 /// The RTL's watchdog stops a machine after 65,536 cycles without progress of any unit.
@@ -320,6 +321,7 @@ std::string to_json(const MachineConfig& machine) {
               {"row_bytes", machine.dram.row_bytes},
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
+  if (machine.arrays > 1) json["arrays"] = machine.arrays;
   if (machine.has_vector_unit()) json["vector_rows"] = machine.vector_rows;
   if (machine.array) json["array"] = to_string(*machine.array);
   if (!machine.rtl.empty()) json["rtl"] = absolute_path(machine.rtl);

@@ -28,6 +28,9 @@ enum class Dataflows {
   Both,              ///< the planner chooses
 };
 
+/// Reads that may be outstanding at each DRAM port of several arrays (Reads in mmu_arbiter.sv).
+inline constexpr std::uint32_t kSharedReads = 256;
+
 /// Two arrays in RTL with the same bits and cycles: one block that simulates fast, or a grid of
 /// PEs, each a module of its own in the waves.
 enum class ArrayKind { Fast, Grid };
@@ -69,6 +72,7 @@ struct MachineConfig {
   std::uint32_t vector_rows = 0;
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
+  std::uint32_t arrays = 1;        ///< that share the DRAM, 1 .. 8
   std::optional<ArrayKind> array;  ///< the RTL that may simulate it. nullopt: either
   std::string rtl;                 ///< folder of modules over ours, of the RTL alone. Empty: none
   std::vector<std::string> plusargs;  ///< "fault=3": of $value$plusargs in its RTL, in no file

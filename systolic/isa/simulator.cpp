@@ -35,6 +35,8 @@ void visit_counts(auto& counters, const auto& visit) {
   visit_all("", Unit{}, "_instructions", counters.instructions);
 }
 
+constexpr const char* kArbiterWaits = "arbiter_wait_cycles";
+
 void visit_counts_of_vectors(auto& counts, const auto& visit) {
   visit("vector_cycles", counts.cycles);
   visit("vector_reads", counts.reads);
@@ -64,12 +66,13 @@ std::vector<NamedCount> named_counts(const Counters& counters) {
     named.push_back({std::move(name), value});
   };
   visit_counts(counters, add);
+  if (counters.arbiter_wait_cycles > 0) add(kArbiterWaits, counters.arbiter_wait_cycles);
   visit_counts_of_vectors(counters.vector, add);
   return named;
 }
 
 bool is_counter(std::string_view name) {
-  bool found = false;
+  bool found = name == kArbiterWaits;
   const auto compare = [&](std::string_view other, std::uint64_t) { found |= other == name; };
   const Counters counters;
   visit_counts(counters, compare);
@@ -81,6 +84,7 @@ Counters counters_from(const std::function<std::uint64_t(const std::string&)>& v
   Counters counters;
   const auto take = [&](const std::string& name, std::uint64_t& value) { value = value_of(name); };
   visit_counts(counters, take);
+  take(kArbiterWaits, counters.arbiter_wait_cycles);
   visit_counts_of_vectors(counters.vector, take);
   return counters;
 }
@@ -96,6 +100,7 @@ VectorCounts& VectorCounts::operator+=(const VectorCounts& other) {
 Counters& Counters::operator+=(const Counters& other) {
   const auto visit_all = [](auto& counters, const auto& visit) { visit_counts(counters, visit); };
   add_counts(*this, other, visit_all);
+  arbiter_wait_cycles += other.arbiter_wait_cycles;
   vector += other.vector;
   return *this;
 }

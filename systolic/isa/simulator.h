@@ -50,6 +50,8 @@ struct Counters {
   std::uint64_t weight_reads = 0;                  ///< elements out of the FIFO into the array
   std::array<std::uint64_t, kUnits> dram_bytes{};  ///< asked for, by unit
   std::uint64_t dram_bursts = 0, dram_row_misses = 0;
+  /// Cycles with a request while another array had the DRAM's ports.
+  std::uint64_t arbiter_wait_cycles = 0;
   std::array<std::uint64_t, kUnits> instructions{};
   VectorCounts vector;
 
@@ -61,11 +63,13 @@ struct NamedCount {
   std::string name;  ///< "stall_drain_cycles"
   std::uint64_t value = 0;
 };
-/// Every counter, in the order of the manual. Those of a vector unit are 0 on other machines.
+/// Every counter, in the order of the manual. Those of a vector unit are 0 on other machines. That
+/// of the arbiter is there where an array has waited.
 std::vector<NamedCount> named_counts(const Counters& counters);
 /// True for a name of any counter.
 bool is_counter(std::string_view name);
-/// The counters with these values, by the names of named_counts.
+/// The counters with these values, by the names of named_counts. value_of gives 0 for names that
+/// are not there.
 Counters counters_from(const std::function<std::uint64_t(const std::string&)>& value_of);
 
 /// Start: the cycle in which the unit removes it from its queue. End: the first cycle in which a
@@ -159,6 +163,22 @@ class Machine {
   /// bits.
   virtual std::vector<std::uint16_t> read_buffer() = 0;
   virtual std::vector<std::uint32_t> read_accumulators() = 0;
+};
+
+/// The arrays of a machine, config().arrays, on one DRAM. Each keeps its memories between programs.
+/// Not thread-safe.
+class Arrays {
+ public:
+  virtual ~Arrays() = default;
+  virtual const MachineConfig& config() const = 0;
+  virtual std::span<std::byte> dram() = 0;
+  /// Starts a program on each array in the same cycle, and runs all to their Halts. Throws as
+  /// Machine::run, and std::invalid_argument for a program that touches bytes of the DRAM which
+  /// another one writes. The only options are record_times and max_cycles.
+  virtual std::vector<RunReport> run(std::span<const Program> programs,
+                                     const RunOptions& options = {}) = 0;
+  virtual std::vector<std::uint16_t> read_buffer(std::size_t array) = 0;
+  virtual std::vector<std::uint32_t> read_accumulators(std::size_t array) = 0;
 };
 
 }  // namespace triptych::mmu

@@ -16,3 +16,7 @@ list(TRANSFORM MMU_RTL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set(MMU_AXI_SOURCES mmu_axi.sv mmu_axi_read.sv mmu_axi_write.sv)
 list(TRANSFORM MMU_AXI_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(PREPEND MMU_AXI_SOURCES ${MMU_RTL_SOURCES})
+# With several arrays on one DRAM, above mmu_top.
+set(MMU_ARRAYS_SOURCES mmu_arbiter.sv mmu_arrays.sv mmu_owners.sv)
+list(TRANSFORM MMU_ARRAYS_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(PREPEND MMU_ARRAYS_SOURCES ${MMU_RTL_SOURCES})

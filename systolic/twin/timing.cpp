@@ -3,110 +3,30 @@
 
 #include <fmt/core.h>
 
-#include <optional>
 #include <stdexcept>
 
-#include "systolic/dram/dram.h"
-#include "systolic/isa/accesses.h"
 #include "systolic/isa/vector_counts.h"
-#include "systolic/twin/operand_pipe.h"
-#include "systolic/twin/requests.h"
-#include "systolic/twin/weight_tiles.h"
+#include "systolic/twin/timing_model.h"
 
 namespace triptych::mmu {
-namespace {
 
-constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
-/// DRAM ports: one for each unit, and the one where the store unit reads.
-constexpr std::size_t kOperand = kUnits, kPorts = kUnits + 1;
-constexpr std::size_t kInFlight = 8;
+Timing::Timing(const Program& program, const MachineConfig& machine, Dram& dram, bool record_times)
+    : program_(program),
+      machine_(machine),
+      dram_(dram),
+      record_times_(record_times),
+      chain_(machine.chain_cycles()),
+      tiles_(machine),
+      queues_{Queue(machine.queue_depth), Queue(machine.queue_depth), Queue(machine.queue_depth),
+              Queue(machine.queue_depth)} {
+  if (record_times) report_.times.resize(program.size());
+}
 
-/// Invariant: all events before the next DRAM grant have been simulated. Every cause takes effect a
-/// cycle later at the earliest, so grants in order of cycles settle everything.
-class Timing {
- public:
-  Timing(const Program& program, const MachineConfig& machine, bool record_times)
-      : program_(program),
-        machine_(machine),
-        dram_(machine.dram),
-        record_times_(record_times),
-        chain_(machine.chain_cycles()),
-        tiles_(machine),
-        queues_{Queue(machine.queue_depth), Queue(machine.queue_depth), Queue(machine.queue_depth),
-                Queue(machine.queue_depth)} {
-    if (record_times) report_.times.resize(program.size());
-  }
-
-  RunReport run() {
-    do {
-      while (step_units()) {
-      }
-    } while (grant_until_something_ends());
-    finish();
-    return std::move(report_);
-  }
-
- private:
-  bool step_units();
-  void dispatch();
-  bool pop_load();
-  bool pop_weights();
-  bool move_tile();
-  bool pop_compute();
-  bool pop_store();
-  bool pop_matmul(std::size_t index, Cycle seen, Cycle tokens);
-  void count(const Matmul& matmul, const TileTimes& tile, std::uint64_t slots);
-  std::uint64_t slots_of(const Matmul& matmul);
-  void start_store(const Store& store, std::size_t index, Cycle cycle);
-  void start_rows(std::size_t port, std::size_t index, Cycle first);
-  Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
-  void pop(std::size_t unit, Cycle cycle);
-  void end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers);
-  void end(std::size_t unit, std::size_t index, Cycle cycle) { end(unit, index, cycle, 15); }
-  bool grant_until_something_ends();
-  bool grant(std::size_t port, Cycle cycle);
-  Cycle next_buffer_write();
-  bool write_position(Cycle cycle);
-  void end_requests(std::size_t port, Cycle granted, Cycle arrival);
-  void present_store();
-  Cycle hazard(const Matmul& matmul) const;
-  void stall(Stall reason, Cycle until, Cycle limit);
-  void finish();
-
-  const Program& program_;
-  const MachineConfig& machine_;
-  Dram dram_;
-  bool record_times_;
-  RunReport report_;
-
-  Cycle chain_;  ///< of a sum down a column
-  WeightTiles tiles_;
-
-  std::size_t next_ = 0;  ///< instruction to dispatch
-  Cycle offered_ = 0;
-  std::array<Queue, kUnits> queues_;
-  std::array<std::array<TokenQueue, kUnits>, kUnits> tokens_;  ///< [giver][taker]
-  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop. kUnknown while it works
-
-  std::array<RequestStream, kPorts> requests_;
-  std::array<Outstanding, kPorts> outstanding_;
-  std::array<Cycle, kPorts> answered_{};  ///< first cycle after the last answer
-  Cycle last_grant_ = 0;
-  std::optional<OutputWalk> output_walk_, operand_walk_;
-  StoreGeometry geometry_;
-  Cycle store_begin_ = 0;                  ///< of the store unit's instruction that runs
-  std::uint32_t cycles_per_position_ = 1;  ///< of the store that runs
-  bool to_buffer_ = false;                 ///< that is where it writes
-  bool whole_rows_ = false;  ///< it moves rows `pitch` bytes apart: no walk, no second operand
-  OperandPipe operand_pipe_;
-
-  std::array<MatmulTimes, kInFlight> matmuls_{};
-  std::size_t matmul_count_ = 0;
-  std::uint64_t next_lane_ = 0;  ///< where the next transposed stream begins
-  Cycle drained_ = 0;            ///< the slots of the last output-stationary matmul's sums are over
-  Cycle slots_over_ = 0;         ///< all cycles before have been counted as issue or stall
-  Cycle last_left_ = 0;
-};
+RunReport Timing::run() {
+  do settle();
+  while (grant_until_something_ends());
+  return finish();
+}
 
 bool Timing::step_units() {
   dispatch();
@@ -357,12 +277,10 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
 }
 
 bool Timing::grant_until_something_ends() {
-  constexpr std::array priority{kWeights, kStore, kOperand, kLoad};
+  constexpr std::array priority = kPriority;
   while (true) {
     std::array<Cycle, priority.size()> presented;
-    presented.fill(kUnknown);
-    for (std::size_t i = 0; i < priority.size(); ++i)
-      if (priority[i] != kStore || !to_buffer_) presented[i] = requests_[priority[i]].presented;
+    for (std::size_t i = 0; i < priority.size(); ++i) presented[i] = requests_from(priority[i]);
     const Cycle buffer_write = next_buffer_write();
     const Cycle first = std::ranges::min(presented);
     if (std::min(first, buffer_write) == kUnknown) return false;
@@ -394,7 +312,6 @@ Cycle Timing::next_buffer_write() {
   return outstanding_[kLoad].first_without(std::max(presented, last_grant_));
 }
 
-/// True if it was the store's last position.
 bool Timing::write_position(Cycle cycle) {
   RequestStream& stream = requests_[kStore];
   --stream.remaining;
@@ -415,14 +332,16 @@ bool Timing::write_position(Cycle cycle) {
   return false;
 }
 
-/// True if it was the instruction's last request.
 bool Timing::grant(std::size_t port, Cycle cycle) {
   RequestStream& stream = requests_[port];
   const std::size_t unit = port == kOperand ? kStore : port;
   const bool write = port == kStore;
+  const std::uint64_t bursts = dram_.bursts(), row_misses = dram_.row_misses();
   const Cycle arrival =
       dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
   report_.counters.dram_bytes[unit] += stream.bytes;
+  report_.counters.dram_bursts += dram_.bursts() - bursts;
+  report_.counters.dram_row_misses += dram_.row_misses() - row_misses;
   last_grant_ = cycle;
   if (write) return write_position(cycle);
   outstanding_[port].add(arrival);
@@ -462,7 +381,7 @@ void Timing::end_requests(std::size_t port, Cycle granted, Cycle arrival) {
   end(port, index, arrival + 1);
 }
 
-void Timing::finish() {
+RunReport Timing::finish() {
   Cycle halt = offered_;
   for (std::size_t unit = 0; unit < kUnits; ++unit) {
     const Queue& queue = queues_[unit];
@@ -484,15 +403,13 @@ void Timing::finish() {
   report_.counters.cycles = halt;
   report_.counters.vector += vector_actions(program_, machine_);
   report_.counters.accumulator_reads += vector_sums(program_, machine_);
-  report_.counters.dram_bursts = dram_.bursts();
-  report_.counters.dram_row_misses = dram_.row_misses();
   if (record_times_) report_.times.back() = {halt, halt};
+  return std::move(report_);
 }
 
-}  // namespace
-
 RunReport simulate_timing(const Program& program, const MachineConfig& machine, bool record_times) {
-  return Timing(program, machine, record_times).run();
+  Dram dram(machine.dram);
+  return Timing(program, machine, dram, record_times).run();
 }
 
 }  // namespace triptych::mmu

@@ -15,7 +15,8 @@
 #include "experiments/app/option_rows.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
-#include "experiments/measure/all_reduce_bench.h"
+#include "experiments/machines/array_machine.h"
+#include "experiments/measure/array_all_reduce.h"
 #include "experiments/page/chart.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -39,6 +40,7 @@ struct AllReduceOptions {
   int repeats = 0;
   std::string plot;
   double timeout_s = 30;
+  std::string machine;  ///< whose arrays sum. Empty: the transports do
 };
 
 /// "4KiB..64MiB,1000" as bytes. Ranges go by factors of four.
@@ -136,10 +138,12 @@ page::Json row_json(const measure::AllReduceRow& row) {
                      {"algorithm", row.algorithm},
                      {"ranks", row.ranks},
                      {"bytes", row.bytes}};
-  json.update(measure::times_json(row.time, TimeKind::Measured));
+  json.update(measure::times_json(row.time, row.kind));
   json.update({{"algorithm_bandwidth", row.algorithm_bandwidth()},
                {"bus_bandwidth", row.bus_bandwidth()},
                {"right", row.right}});
+  if (row.kind == TimeKind::Simulated)
+    json.update({{"cycles", row.cycles}, {"arbiter_wait_cycles", row.arbiter_wait_cycles}});
   return json;
 }
 
@@ -183,7 +187,26 @@ std::vector<measure::AllReduceRow> on_processes(int ranks, const AllReduceOption
   return rows;
 }
 
+std::vector<measure::AllReduceRow> on_arrays(const AllReduceOptions& options) {
+  if (options.transports != "threads" || options.repeats != 0)
+    throw InvalidArgument(
+        "arrays of a machine sum without a transport, in simulated time; leave out --transport and "
+        "--repeats, or --machine");
+  training::ExecutionConfig config;
+  config.backend = "systolic";
+  config.machine = options.machine;
+  const auto machine = machines::array_of(config);
+  std::vector<measure::AllReduceRow> rows;
+  for (const auto ranks : parse_numbers(options.ranks))
+    for (const auto algorithm : parse_algorithms(options.algorithms))
+      for (const auto bytes : parse_bytes(options.bytes))
+        rows.push_back(
+            measure::simulate_all_reduce(machine, algorithm, static_cast<int>(ranks), bytes));
+  return rows;
+}
+
 std::vector<measure::AllReduceRow> run(const AllReduceOptions& options) {
+  if (!options.machine.empty()) return on_arrays(options);
   const bool started = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   std::vector<measure::AllReduceRow> rows;
   for (const auto transport : parse_transports(options.transports)) {
@@ -230,7 +253,8 @@ void print_bandwidths(std::span<const measure::AllReduceRow> rows) {
                gigabytes(row.algorithm_bandwidth()), gigabytes(row.bus_bandwidth()),
                row.right ? "right" : "WRONG"});
   }
-  print_text("f32 sums; a time is the slowest rank's, measured; bandwidths as nccl-tests count\n");
+  print_text("f32 sums; a time is the slowest rank's, {}; bandwidths as nccl-tests count\n",
+             to_string(rows[0].kind));
   table.print();
   page::TextTable fits(
       {"transport", "algorithm", "ranks", "alpha", "1 / beta GB/s", "largest error %"});
@@ -259,7 +283,7 @@ page::Chart chart_of(std::span<const measure::AllReduceRow> rows) {
     page::ChartSeries one;
     one.name = fmt::format("{}, {}, {}", part[0].transport, part[0].algorithm,
                            counted(part[0].ranks, "rank"));
-    one.kind = "measured";
+    one.kind = to_string(part[0].kind);
     one.colour = chart.series.size();
     const auto fit = measure::fit_alpha_beta(part);
     for (const auto& row : part) {
@@ -316,6 +340,8 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
       .check(whole_from(0, 100000))
       .capture_default_str();
   add_run_option(command, "--comm-timeout", options->timeout_s);
+  add_run_option(command, "--machine", options->machine,
+                 "machine with a vector unit and several arrays, which sum instead: a file");
   command.add_option("--plot", options->plot, "SVG picture of times and fitted lines")
       .output_file();
   command.add_flag("--json", context.json, "print JSON");
@@ -333,7 +359,8 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
       return;
     }
     print_bandwidths(rows);
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) print_stream(rows);
+    if (options->machine.empty() && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr)
+      print_stream(rows);
   });
   return command;
 }

@@ -30,9 +30,9 @@ mmu_seed(queue_room_at_the_pop requests.h "ring_[tail_].popped + 1" "ring_[tail_
 mmu_seed(fifo_slot_not_skewed weight_tiles.cpp "moved + machine_.rows + machine_.columns"
          "moved + machine_.rows")
 mmu_seed(load_before_store timing.cpp
-         "constexpr std::array priority{kWeights, kStore, kOperand, kLoad};"
+         "constexpr std::array priority = kPriority;"
          "const std::array priority = SEEDED ? std::array{kWeights, kLoad, kStore, kOperand}
-                                            : std::array{kWeights, kStore, kOperand, kLoad};")
+                                            : kPriority;")
 mmu_seed(no_padding_slots timing.cpp "!matmul.transpose" "true")
 mmu_seed(abutting_values_begin_at_lane_0 functional.cpp "matmul.transpose ? next_lane_ : 0" "0")
 mmu_seed(step_of_other_lanes grid.cpp "last.lane == lane" "true")

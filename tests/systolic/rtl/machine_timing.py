@@ -50,7 +50,7 @@ def parameters_of(machine):
             "BufferRows": machine["buffer_rows"],
             "AddressBits": machine["buffer_rows"].bit_length() - 1,
             "AccumulatorRows": machine["accumulator_rows"], "Tiles": machine["weight_tiles"],
-            "Depth": machine["queue_depth"], "VectorRows": machine.get("vector_rows", 0),
+            "Arrays": machine.get("arrays", 1), "Depth": machine["queue_depth"], "VectorRows": machine.get("vector_rows", 0),
             "OutputStationary": int(machine.get("dataflows", "weight-stationary") !=
                                     "weight-stationary")}
 
@@ -58,7 +58,8 @@ def parameters_of(machine):
 def blocks(folder, machine):
     values = parameters_of(machine)
     pe = "mmu_pe_dual" if values["OutputStationary"] else "mmu_pe"
-    for module, repeated in {pe: {}, **UNITS}.items():
+    units = UNITS | ({"mmu_arbiter": {}} if values["Arrays"] > 1 else {})
+    for module, repeated in {pe: {}, **units}.items():
         text = (folder / f"{module}.sv").read_text(encoding="utf-8")
         names = re.findall(r"parameter int unsigned (\w+) =", text)
         yield timing.Block(module, {n: (values | repeated)[n] for n in names if n in values})

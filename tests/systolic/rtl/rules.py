@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PARTS = ["mmu_check", "mmu_sram_1r1w", "mmu_walk"]  # of the modules below
+PARTS = ["mmu_check", "mmu_owners", "mmu_sram_1r1w", "mmu_walk"]  # of the modules below
 
 # Ports: the rules of the module's inputs, which its neighbours keep.
 CASES = [
@@ -42,6 +42,10 @@ CASES = [
     {"module": "mmu_axi_write",
      "parameters": {"RowBytes": 20, "Outstanding": 4, "MaxBeats": 4, "Reads": 1},
      "ports": ["answers_were_asked_for", "rows_fit_the_port"]},
+    {"module": "mmu_arbiter", "parameters": {"Arrays": 3, "Reads": 4},
+     "ports": ["requests_stand", "answers_were_asked_for"]},
+    {"module": "mmu_arbiter", "parameters": {"Arrays": 8, "Reads": 2},
+     "ports": ["requests_stand", "answers_were_asked_for"]},
 ]
 
 CLEARED = {"mmu_dispatch": "-set-at 1 rst_ni 0", "mmu_remainder": ""}  # no register
@@ -76,6 +80,25 @@ FAULTS = [
     ("more bursts are open than the table holds", "mmu_axi_write.sv",
      "(pending != CountBits'(Outstanding));", "1'b1;", "mmu_axi_write"),
     ("a full queue is filled", "mmu_dispatch.sv", "((unit & full_i) == '0) &&", "", "mmu_dispatch"),
+    ("low arrays come first", "mmu_arbiter.sv", "a = 32'(turn_q) + i;", "a = i;", "mmu_arbiter"),
+    ("a turn does not end", "mmu_arbiter.sv", "(requests != '0) && (grant == '0)",
+     "(requests != '0)", "mmu_arbiter"),
+    ("a turn ends without a grant", "mmu_arbiter.sv", "(requests != '0) && (grant == '0)", "1'b0",
+     "mmu_arbiter"),
+    ("an array without a request has the turn", "mmu_arbiter.sv",
+     "if (!held_q && requests[a[ArrayBits-1:0]])", "if (!held_q)", "mmu_arbiter"),
+    ("every array sees a grant", "mmu_arbiter.sv", "(turn == ArrayBits'(a)) ? (ready_i & ~full)",
+     "1'b1 ? (ready_i & ~full)", "mmu_arbiter"),
+    ("reads are granted beyond the queue", "mmu_arbiter.sv", "+:4] & ~full;\n  assign grant",
+     "+:4];\n  assign grant", "mmu_arbiter"),
+    ("a free port waits", "mmu_arbiter.sv", "assign grant = request_o & ready_i;",
+     "assign grant = request_o & {ready_i[3:1], ready_i[0] && !request_o[1]};", "mmu_arbiter"),
+    ("an answer reaches the last owner", "mmu_owners.sv", "owner_o = memory_q[read_q]",
+     "owner_o = memory_q[write_q - 1'b1]", "mmu_arbiter"),
+    ("an owner stays behind its answer", "mmu_owners.sv", "read_q + SlotBits'(pop_i)",
+     "read_q + SlotBits'(pop_i && !push_i)", "mmu_arbiter"),
+    ("an owner is forgotten", "mmu_owners.sv", "write_q + SlotBits'(push_i)",
+     "write_q + SlotBits'(push_i && !pop_i)", "mmu_arbiter"),
 ]
 
 
