@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/float16.h"
+#include "core/base/mapped.h"
 #include "core/io/npy.h"
 #include "systolic/driver/listed_data.h"
 #include "systolic/driver/order.h"
@@ -192,9 +193,7 @@ std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs) 
 std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool inputs,
                                             const std::vector<ArrayFile>& files) {
   const auto arrays = arrays_of(request.listing, inputs);
-  std::vector<std::string> names;
-  names.reserve(arrays.size());
-  for (const auto& array : arrays) names.push_back(array.name);
+  auto names = mapped<std::string>(arrays, [](const auto& array) { return array.name; });
   std::vector<std::filesystem::path> found(arrays.size());
   for (const auto& [array, file] : files) {
     if (array.empty() && names.size() != 1)

@@ -205,12 +205,9 @@ void add_mmu_command(Command& app, Context& context) {
   }
   auto running =
       add_action(command, context, "run", "Run a program on arrays cycle by cycle", options, &run);
-  running.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
-      .capture_default_str();
-  running
-      .add_option("--simulate", options->simulate,
-                  "simulate by the C++ model, the RTL, or both with a comparison")
-      .capture_default_str();
+  running.add_option("--machine", options->machine, "machine of triptych machine list, or a file");
+  running.add_option("--simulate", options->simulate,
+                     "simulate by the C++ model, the RTL, or both with a comparison");
   running.add_option("--dram", options->inputs,
                      "NPY file for the input of the program, or NAME=FILE for one of several");
   running

@@ -74,12 +74,9 @@ Command add_mmu_test(Command& mmu, Context& context) {
       mmu.add_subcommand("test", "Run programs that contain their inputs and expected outputs");
   command.add_option("programs", options->programs, "files of programs").required();
   command.add_flag("--json", context.json, "print JSON");
-  command.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
-      .capture_default_str();
-  command
-      .add_option("--simulate", options->simulate,
-                  "simulate by the C++ model, the RTL, or both with a comparison")
-      .capture_default_str();
+  command.add_option("--machine", options->machine, "machine of triptych machine list, or a file");
+  command.add_option("--simulate", options->simulate,
+                     "simulate by the C++ model, the RTL, or both with a comparison");
   command
       .add_option("--variant", options->variants,
                   "value for $value$plusargs of your own modules. The tests run once with each")

@@ -9,6 +9,7 @@
 
 #include "core/base/console.h"
 #include "core/base/error.h"
+#include "core/base/mapped.h"
 #include "core/base/nearest_name.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/array_program.h"
@@ -56,9 +57,7 @@ std::string write_array_page(const ArrayPageOptions& options) {
 /// A mistyped name of a page command is not a run.
 void require_folder(const std::string& run, const std::vector<Command>& pages) {
   if (std::filesystem::exists(run)) return;
-  std::vector<std::string> names;
-  names.reserve(pages.size());
-  for (const auto& page : pages) names.push_back(page.name());
+  auto names = mapped<std::string>(pages, [](const auto& page) { return page.name(); });
   throw InvalidArgument(fmt::format("there is no folder \"{}\"{}", run, suggestion(run, names)));
 }
 
@@ -79,7 +78,7 @@ Command add_web_page(Command& page, Context& context, const CommandText& text,
                      std::function<std::string()> html) {
   auto command = page.add_subcommand(text.name, text.help);
   auto out = std::make_shared<std::string>(fmt::format("{}.html", text.name));
-  command.add_option("--out", *out, "HTML page").output_file().capture_default_str();
+  command.add_option("--out", *out, "HTML page").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([out, html = std::move(html), name = text.name, &context] {
     require_writable(*out);
