@@ -1,5 +1,5 @@
-# Run by the build: writes OUTPUT, a page, from its HTML with the files of STYLES and SCRIPTS (names with spaces
-# between) and, where it has one, the compressed WebAssembly in WASM.
+# Run by the build: writes OUTPUT, a page, from the files HEAD and HTML, which begins with the page's title, with the
+# files of STYLES and SCRIPTS (names with spaces between) and, where it has one, the compressed WebAssembly in WASM.
 # SPDX-License-Identifier: Apache-2.0
 separate_arguments(STYLES)
 separate_arguments(SCRIPTS)
@@ -18,4 +18,10 @@ foreach(file IN LISTS SCRIPTS)
   string(REPLACE "\"use strict\";\n" "" part "${part}")
   string(APPEND script "${part}")
 endforeach()
-configure_file(${HTML} ${OUTPUT} @ONLY)
+file(READ ${HEAD} head)
+file(READ ${HTML} body)
+string(REGEX MATCH "^<!--[^\n]*-->\n<title>([^\n]*)</title>\n" begin "${body}")
+set(title "${CMAKE_MATCH_1}")
+string(REPLACE "${begin}" "${head}" page "${body}")
+string(CONFIGURE "${page}" page @ONLY)
+file(WRITE ${OUTPUT} "${page}")

@@ -155,7 +155,9 @@ const std::vector<CommandGuide> kGuides = {
       "triptych launch --elastic -n 4 train --data mine --transport mpi --out runs/mine"}},
 
     {"page", kTeach, {"triptych page runs/mine", "triptych page array --out array.html"}},
-    {"page array", "", {"triptych page array", "triptych page array --out array.html"}},
+    {"page array",
+     "",
+     {"triptych page array", "triptych page array --program product.s --dram x=x.npy"}},
     {"page gpu",
      "",
      {"triptych page gpu",

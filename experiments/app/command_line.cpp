@@ -121,7 +121,7 @@ std::optional<double> read_number(const std::string& text) {
   return value;
 }
 
-Option Option::required() { return {app_, option_->required()}; }
+Option Option::required() { return {app_, option_->required()->default_str("")}; }
 
 Option Option::check(Validator validator) {
   auto& details = ruled(app_).details[option_->get_name()];
@@ -131,7 +131,7 @@ Option Option::check(Validator validator) {
   return {app_, option_->check(std::move(validator.problem))};
 }
 
-Option Option::capture_default_str() { return {app_, option_->capture_default_str()}; }
+Option Option::without_default() { return default_text(""); }
 
 Option Option::value(std::string_view name) {
   ruled(app_).details[option_->get_name()].value = name;
@@ -204,6 +204,9 @@ Command Command::add_subcommand(const std::string& name, const std::string& help
 template <typename T>
 Option Command::add_option(const std::string& name, T& value, const std::string& help) {
   Option option(app_, app_->add_option(name, value, help));
+  constexpr bool numbers = std::is_same_v<T, std::vector<std::int64_t>>;
+  if constexpr (numbers || std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+    option.option_->capture_default_str();
   constexpr bool text =
       std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>;
   ruled(app_).details[option.option_->get_name()].of_numbers = !text;
@@ -235,7 +238,7 @@ Option Command::add_text(const std::string& name,
     }
   };
   auto* option = app_->add_option_function<std::string>(name, read, help);
-  option->default_function(present);
+  option->default_function(present)->capture_default_str();
   return Option(app_, option).check(not_empty());
 }
 
@@ -268,8 +271,7 @@ void Command::add_program_options() {
   add_text(
       "--color", [](const std::string& text) { set_colours(value_of<Colours>(text)); },
       [] { return std::string(name_of(Colours::Auto)); }, "when to use colours")
-      .check(one_of(names_of<Colours>()))
-      .capture_default_str();
+      .check(one_of(names_of<Colours>()));
   add_text(
       "--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
       [] { return std::string(); },

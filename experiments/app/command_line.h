@@ -48,8 +48,8 @@ class Option {
  public:
   Option required();
   Option check(Validator validator);
-  /// The help shows the variable's present value.
-  Option capture_default_str();
+  /// The help does not show the variable's value, which stands for "not given".
+  Option without_default();
   /// Name of the value in the help: "DIR". Without it that of value_names.h.
   Option value(std::string_view name);
   /// A number without a unit is in this one. Others are accepted: "2GiB", "1us".

@@ -47,7 +47,9 @@ std::vector<fs::path> regular_files_in(const fs::path& folder, int deepest = 16)
 }  // namespace
 
 Option add_confine_option(Command& command, Confinement& confinement, const std::string& help) {
-  return command.add_option("--confine", confinement, help).alone_means("available", {"required"});
+  return command.add_option("--confine", confinement, help)
+      .alone_means("available", {"required"})
+      .without_default();
 }
 
 void require_confinement(Confinement confinement) {

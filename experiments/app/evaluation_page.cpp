@@ -41,9 +41,7 @@ void write_figures(page::Page& page, const JsonView& evaluation, const ScoredIma
 
 void write_confusion(page::Page& page, const JsonView& evaluation, const ScoredImages& of) {
   Table table{.id = of.id + "confusion",
-              .caption = fmt::format("Pixels of each class, by prediction, in {}", of.name),
-              .columns = {},
-              .rows = {}};
+              .caption = fmt::format("Pixels of each class, by prediction, in {}", of.name)};
   table.columns = {"class"};
   std::size_t label = 0;
   for (const auto& row : evaluation["confusion"].items()) {
@@ -74,8 +72,7 @@ void write_calibration(page::Page& page, const JsonView& evaluation, const Score
   Table table{.id = of.id + "calibration",
               .caption = fmt::format(
                   "Confidence of the predictions, and the share that is right, in {}", of.name),
-              .columns = {"confidence", "pixels", "mean confidence", "right"},
-              .rows = {}};
+              .columns = {"confidence", "pixels", "mean confidence", "right"}};
   const auto bins = evaluation["calibration"].items();
   for (std::size_t i = 0; i < bins.size(); ++i) {
     if (!(bins[i]["pixels"].number() > 0)) continue;

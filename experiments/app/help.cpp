@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/mapped.h"
 #include "core/base/terminal.h"
 #include "experiments/app/command_guide.h"
 #include "experiments/page/text_table.h"
@@ -140,13 +141,12 @@ std::string help_text(const Command& command) {
   text +=
       page::filled("Usage: " + usage_line(command), {.indent = 7, .first = 0, .columns = columns()})
           .insert(0, "\n");
-  std::vector<Entry> arguments;
-  for (const auto& argument : command.positionals()) arguments.push_back(entry_of(argument));
+  auto arguments =
+      mapped<Entry>(command.positionals(), [](const auto& argument) { return entry_of(argument); });
   text += section("Arguments", arguments);
   text += commands_text(command);
   for (const auto& [heading, options] : sections_of(command)) {
-    std::vector<Entry> entries;
-    for (const auto& option : options) entries.push_back(entry_of(option));
+    auto entries = mapped<Entry>(options, [](const auto& option) { return entry_of(option); });
     text += section(heading, entries);
   }
   return text + examples_text(command);

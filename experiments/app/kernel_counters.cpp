@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/base/console.h"
+#include "core/base/mapped.h"
 #include "core/runtime/counter_fields.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -84,10 +85,7 @@ std::string_view to_string(OccupancyLimit limit) {
 }
 
 std::vector<std::string_view> names(const std::vector<OccupancyLimit>& limits) {
-  std::vector<std::string_view> names;
-  names.reserve(limits.size());
-  for (const auto limit : limits) names.push_back(to_string(limit));
-  return names;
+  return mapped<std::string_view>(limits, [](const auto limit) { return to_string(limit); });
 }
 
 page::Json occupancy_json(const KernelCounters& counters) {

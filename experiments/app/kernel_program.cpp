@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/mapped.h"
 #include "experiments/app/kernel_command.h"
 
 #include <fmt/format.h>
@@ -132,14 +133,12 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
 }  // namespace
 
 std::vector<std::string> gpu_names() {
-  std::vector<std::string> names;
-  for (const auto& gpu : program::gpus()) names.emplace_back(gpu.key);
-  return names;
+  return mapped<std::string>(program::gpus(), [](const auto& gpu) { return gpu.key; });
 }
 
 std::vector<std::string> compiler_options(const KernelCommand& options) {
-  std::vector<std::string> words;
-  for (const auto& define : options.defines) words.push_back("-D" + define);
+  auto words =
+      mapped<std::string>(options.defines, [](const auto& define) { return "-D" + define; });
   for (const auto& folder : options.includes) words.push_back("-I" + folder);
   return words;
 }

@@ -134,7 +134,7 @@ Option add_option(Command& command, const RunOption& row, const Value& value,
   if (auto validator = validator_of(row)) option.check(std::move(*validator));
   if (row.unit != training::Unit::None) option.in(row.unit);
   if (!row.value.empty()) option.value(row.value);
-  if (shows_default(row, value)) option.capture_default_str();
+  if (!shows_default(row, value)) option.without_default();
   if (row.place == training::OptionPlace::OutputFolder) option.output_folder();
   command.begin_group();
   return option;
@@ -189,10 +189,8 @@ void add_machine_options(Command& command, training::ExecutionConfig& machine) {
 }
 
 Option add_energy_option(Command& command, std::string& energy) {
-  return command
-      .add_option("--energy", energy,
-                  "energy table of the array's actions: 45nm, 7nm or a JSON file")
-      .capture_default_str();
+  return command.add_option("--energy", energy,
+                            "energy table of the array's actions: 45nm, 7nm or a JSON file");
 }
 
 Option add_scales_option(Command& command, std::vector<double>& scales) {

@@ -143,17 +143,14 @@ void ModelOptions::add_bind_to(Command& command) {
 }
 
 void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
-  command.add_option("--mode", mode, "training step or inference").capture_default_str();
+  command.add_option("--mode", mode, "training step or inference");
   add_run_option(command, "--memory-limit", memory_limit).only_with("--mode", {"train"});
 }
 
 Option add_contract_option(Command& command, Contract& contract, const std::string& help) {
-  return command
-      .add_text(
-          "--contract",
-          [&contract](const std::string& text) { contract = contract_from_string(text); },
-          [&contract] { return std::string(to_string(contract)); }, help)
-      .capture_default_str();
+  return command.add_text(
+      "--contract", [&contract](const std::string& text) { contract = contract_from_string(text); },
+      [&contract] { return std::string(to_string(contract)); }, help);
 }
 
 }  // namespace triptych::app

@@ -16,10 +16,8 @@ void PredictionOptions::add_to(Command& command) {
       .add_option("--threshold", threshold,
                   "probability above which a pixel is of class 1 (default: the likelier class)")
       .check(number_from(0, 1));
-  command
-      .add_option("--tta", test_time,
-                  "test-time augmentation. flips: mean of predictions in 8 orientations")
-      .capture_default_str();
+  command.add_option("--tta", test_time,
+                     "test-time augmentation. flips: mean of predictions in 8 orientations");
   add_run_option(command, "--previous", previous, "use the checkpoint before the newest");
   add_run_option(command, "--tile", tiles.tile,
                  "side of a tile in pixels (0: chosen by the model)");

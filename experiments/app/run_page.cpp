@@ -55,12 +55,7 @@ std::string machine_name(const JsonView& machine) {
 void add_point(page::ChartSeries& series, double x, const JsonView& y,
                const std::string& x_path = {}) {
   if (y.null()) return;
-  page::ChartPoint point;
-  point.x = x;
-  point.y = y.number();
-  point.x_origin.path = x_path;
-  point.y_origin.path = y.path();
-  series.points.push_back(std::move(point));
+  series.points.push_back({.x = x, .y = y.number(), .x_origin = {x_path}, .y_origin = {y.path()}});
 }
 
 /// A curve over the epochs for each of the columns `keys`, of each machine.
@@ -124,7 +119,7 @@ Chart loss_chart(const JsonView& machines) {
 }
 
 Table loss_table(const JsonView& machines) {
-  Table table{.id = "losses", .caption = "Loss of every training step", .columns = {}, .rows = {}};
+  Table table{.id = "losses", .caption = "Loss of every training step"};
   table.columns = {"machine", "step", "loss"};
   for (const auto& machine : machines.items()) {
     std::size_t step = 0;
@@ -151,7 +146,7 @@ Table epoch_table(const JsonView& machines, const char* id, const char* caption)
 
 void write_summary(page::Page& page, const JsonView& machines) {
   page.section("run", "The run");
-  Table table{.id = "machines", .caption = "Machine and weights", .columns = {}, .rows = {}};
+  Table table{.id = "machines", .caption = "Machine and weights"};
   table.columns = {"machine",    "device", "threads", "ranks",   "steps",
                    "parameters", "time",   "weights", "finished"};
   for (const auto& machine : machines.items()) {

@@ -118,23 +118,21 @@ page::ChartSeries& series_of(page::Chart& chart, const std::string& name, const 
     return series.name == name && series.kind == kind;
   });
   if (found != chart.series.end()) return *found;
-  page::ChartSeries series;
-  series.name = name;
-  series.kind = kind;
-  series.colour = colour;
-  chart.series.push_back(std::move(series));
-  return chart.series.back();
+  return chart.series.emplace_back(page::ChartSeries{.name = name, .kind = kind, .colour = colour});
+}
+
+page::ChartPoint bar_of(const page::JsonView& value, std::string category, std::string label) {
+  return {.y = value.number(),
+          .category = std::move(category),
+          .label = std::move(label),
+          .y_origin = {value.path()}};
 }
 
 void add_figure(page::Chart& chart, const ComparedMachine& machine, std::string_view category,
                 const page::JsonView& figure) {
   if (figure["value"].null()) return;
-  page::ChartPoint point;
-  point.y = figure["value"].number();
-  point.category = category;
-  point.y_origin.path = figure["value"].path();
   series_of(chart, machine.name, figure["kind"].text(), machine.colour)
-      .points.push_back(std::move(point));
+      .points.push_back(bar_of(figure["value"], std::string(category)));
 }
 
 std::string compare_page(const page::Json& report) {

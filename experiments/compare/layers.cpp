@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/autodiff/autodiff.h"
+#include "core/base/mapped.h"
 #include "core/base/median.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/conv.h"
@@ -123,9 +124,8 @@ StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingR
     auto& layer = anatomy.layers[i];
     if (plan.steps[i].entry == nullptr) continue;
     const bool on_host = host && plan.steps[i].device == 1;
-    std::vector<double> samples;
-    samples.reserve(profiles.size());
-    for (const auto& profile : profiles) samples.push_back(profile[i].time.seconds);
+    auto samples =
+        mapped<double>(profiles, [&](const auto& profile) { return profile[i].time.seconds; });
     layer.time = on_host ? machine.host_time(plan, plan.steps[i])
                          : Duration{median_of(samples), profiles.front()[i].time.kind};
   }

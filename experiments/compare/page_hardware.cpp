@@ -29,14 +29,13 @@ std::vector<page::JsonView> own_layers(const ComparedMachine& machine) {
 void add_layers(page::Chart& chart, const Compared& compared, const ComparedMachine& machine) {
   const auto name = shared_name(compared, machine, "layers");
   for (const auto& layer : own_layers(machine)) {
-    page::ChartPoint point;
-    point.x = layer["intensity"].number();
-    point.y = layer["flops"].number() / layer["time"]["value"].number();
-    point.x_origin.path = layer["intensity"].path();
-    point.y_origin = {layer["flops"].path(), layer["time"]["value"].path()};
-    point.label = layer["node"].text();
+    const auto seconds = layer["time"]["value"];
     series_of(chart, name, layer["time"]["kind"].text(), machine.colour)
-        .points.push_back(std::move(point));
+        .points.push_back({.x = layer["intensity"].number(),
+                           .y = layer["flops"].number() / seconds.number(),
+                           .label = layer["node"].text(),
+                           .x_origin = {layer["intensity"].path()},
+                           .y_origin = {layer["flops"].path(), seconds.path()}});
   }
 }
 
@@ -108,8 +107,7 @@ page::Chart roofline_chart(const Compared& compared) {
 page::Table rates_table(const Compared& compared) {
   page::Table table{.id = "roofline-points",
                     .caption = "The points: work over bytes, and work over time",
-                    .columns = {"machine", "node", "pass", "FLOP/byte", "rate"},
-                    .rows = {}};
+                    .columns = {"machine", "node", "pass", "FLOP/byte", "rate"}};
   for (const auto& machine : compared.machines) {
     if (!machine.timed()) continue;
     for (const auto& layer : own_layers(machine)) {
@@ -126,8 +124,7 @@ page::Table rates_table(const Compared& compared) {
 page::Table ceilings_table(const Compared& compared) {
   page::Table table{.id = "ceilings",
                     .caption = "The ceilings, and where each comes from",
-                    .columns = {"machine", "ceiling", "value", "source"},
-                    .rows = {}};
+                    .columns = {"machine", "ceiling", "value", "source"}};
   for (const auto& machine : compared.machines) {
     if (!machine.timed() || machine.part["roofline"].null()) continue;
     const auto roofline = machine.part["roofline"];
@@ -167,8 +164,7 @@ page::Chart utilisation_chart(const Compared& compared) {
 page::Table utilisation_table(const Compared& compared) {
   page::Table table{.id = "utilisation-table",
                     .caption = "Model and hardware FLOP utilisation of a training step",
-                    .columns = {"machine", "measure", "utilisation", "work", "of peak"},
-                    .rows = {}};
+                    .columns = {"machine", "measure", "utilisation", "work", "of peak"}};
   for (const auto& machine : compared.machines) {
     if (!machine.timed()) continue;
     for (const auto& [key, name] : kUtilisations) {
@@ -206,8 +202,7 @@ page::Chart reuse_chart(const Compared& compared) {
 page::Table reuse_table(const Compared& compared) {
   page::Table table{.id = "reuse-table",
                     .caption = "Reads per multiply-add",
-                    .columns = {"machine", "level", "reads per multiply-add", "known by"},
-                    .rows = {}};
+                    .columns = {"machine", "level", "reads per multiply-add", "known by"}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     for (const auto& level : machine.part["reuse"].items()) {
@@ -242,11 +237,8 @@ page::Chart energy_parts_chart(const Compared& compared, const ComparedMachine& 
   const auto kind = energy["per_image"]["kind"].text();
   for (const auto& part : energy["parts"].items()) {
     if (part["joule"].null()) continue;
-    page::ChartPoint point;
-    point.category = part["part"].text();
-    point.y = part["joule"].number();
-    point.y_origin.path = part["joule"].path();
-    series_of(chart, "by part", kind, machine.colour).points.push_back(std::move(point));
+    series_of(chart, "by part", kind, machine.colour)
+        .points.push_back(bar_of(part["joule"], part["part"].text()));
   }
   return chart;
 }
@@ -254,8 +246,7 @@ page::Chart energy_parts_chart(const Compared& compared, const ComparedMachine& 
 page::Table energy_table(const Compared& compared) {
   page::Table table{.id = "energy-images",
                     .caption = "Energy of one image",
-                    .columns = {"machine", "energy", "table"},
-                    .rows = {}};
+                    .columns = {"machine", "energy", "table"}};
   for (const auto& machine : compared.machines) {
     const auto energy = machine.part["energy"];
     if (!machine.available || energy.null()) continue;
@@ -268,8 +259,7 @@ page::Table energy_table(const Compared& compared) {
 page::Table energy_parts_table(const Compared& compared) {
   page::Table table{.id = "energy-parts",
                     .caption = "Events of one image and the cost of each",
-                    .columns = {"machine", "part", "events", "energy of one", "energy"},
-                    .rows = {}};
+                    .columns = {"machine", "part", "events", "energy of one", "energy"}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     const auto energy = machine.part["energy"];
@@ -289,8 +279,7 @@ page::Table energy_parts_table(const Compared& compared) {
 page::Table stated_energy_table(const Compared& compared) {
   page::Table table{.id = "energy-table",
                     .caption = "The stated table: the cost of one event",
-                    .columns = {"event", "energy", "source"},
-                    .rows = {}};
+                    .columns = {"event", "energy", "source"}};
   for (const auto& row : compared.results["energy_table"].items()) {
     auto joule = page::number_cell(row["joule"], "J");
     joule.kind = "modelled";
@@ -374,8 +363,7 @@ void write_recorded(page::Page& page, const Compared& compared) {
   page.section("recorded", "Recorded on real GPUs");
   page::Table table{.id = "recorded-table",
                     .caption = "Earlier runs that the repository holds",
-                    .columns = {"machine", "date", "commit", "measurement", "value", "file"},
-                    .rows = {}};
+                    .columns = {"machine", "date", "commit", "measurement", "value", "file"}};
   for (const auto& run : compared.results["recorded"].items()) {
     for (const auto& result : run["results"].items()) {
       auto value = page::figure_cell(result["value"]);

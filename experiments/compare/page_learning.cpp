@@ -60,11 +60,7 @@ page::Chart loss_chart(const Compared& compared) {
     auto& series = series_of(chart, group.name(groups.size()), "", group.machines.front()->colour);
     double step = 0;
     for (const auto& loss : group.machines.front()->part["losses"].items()) {
-      page::ChartPoint point;
-      point.x = ++step;
-      point.y = loss.number();
-      point.y_origin.path = loss.path();
-      series.points.push_back(std::move(point));
+      series.points.push_back({.x = ++step, .y = loss.number(), .y_origin = {loss.path()}});
     }
   }
   return chart;
@@ -72,10 +68,8 @@ page::Chart loss_chart(const Compared& compared) {
 
 page::Table loss_table(const Compared& compared) {
   const auto axis = loss_axis(compared);
-  page::Table table{.id = "losses",
-                    .caption = "Loss of every training step: " + axis.label,
-                    .columns = {"step"},
-                    .rows = {}};
+  page::Table table{
+      .id = "losses", .caption = "Loss of every training step: " + axis.label, .columns = {"step"}};
   std::size_t steps = 0;
   std::vector<page::JsonView> columns;
   for (const auto& machine : compared.machines) {
@@ -121,12 +115,10 @@ page::Chart quality_chart(const Compared& compared) {
       auto& series = series_of(chart, name, "", colour++);
       for (const auto& epoch : group.machines.front()->part["epochs"].items()) {
         if (epoch[key].null()) continue;
-        page::ChartPoint point;
-        point.x = epoch["epoch"].number();
-        point.y = epoch[key].number();
-        point.x_origin.path = epoch["epoch"].path();
-        point.y_origin.path = epoch[key].path();
-        series.points.push_back(std::move(point));
+        series.points.push_back({.x = epoch["epoch"].number(),
+                                 .y = epoch[key].number(),
+                                 .x_origin = {epoch["epoch"].path()},
+                                 .y_origin = {epoch[key].path()}});
       }
     }
   }

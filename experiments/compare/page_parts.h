@@ -41,6 +41,8 @@ std::string shared_name(const Compared& compared, const ComparedMachine& machine
 /// The series of a machine's numbers of one kind: there is one where they are all of one kind.
 page::ChartSeries& series_of(page::Chart& chart, const std::string& name, const std::string& kind,
                              std::size_t colour);
+/// A bar at a number of the report.
+page::ChartPoint bar_of(const page::JsonView& value, std::string category, std::string label = {});
 /// A point at category `category` (of bars) for a figure, in the series of the machine and its
 /// kind.
 void add_figure(page::Chart& chart, const ComparedMachine& machine, std::string_view category,

@@ -50,8 +50,7 @@ page::Table times_table(const Compared& compared) {
                         "Medians, with the least and the most of their samples. The kinds of a "
                         "speedup are those of the time divided and of the time "
                         "divided by",
-                    .columns = {"machine"},
-                    .rows = {}};
+                    .columns = {"machine"}};
   for (const auto& [key, name] : kTimes) table.columns.emplace_back(name);
   table.columns.emplace_back("throughput");
   table.columns.push_back(fmt::format("speedup over {}", first_timed(compared)));
@@ -84,15 +83,11 @@ page::Chart layers_chart(const Compared& compared, const ComparedMachine& machin
   for (std::size_t pass = 0; pass < kPasses.size(); ++pass) {
     for (const auto& layer : machine.part["layers"].items()) {
       if (layer["pass"].text() != kPasses.at(pass) || layer["time"]["value"].null()) continue;
-      page::ChartPoint point;
-      point.y = layer["time"]["value"].number();
-      point.y_origin.path = layer["time"]["value"].path();
-      point.category = layer["stage"].text();
-      point.label =
+      const auto label =
           layer["node"].text() + "\n" + layer["op"].text() + ", " + layer["kernel"].text();
       series_of(chart, std::string(kPasses.at(pass)), layer["time"]["kind"].text(),
                 page::kChartColours - kPasses.size() + pass)
-          .points.push_back(std::move(point));
+          .points.push_back(bar_of(layer["time"]["value"], layer["stage"].text(), label));
     }
   }
   return chart;
@@ -102,8 +97,7 @@ page::Table layers_table(const Compared& compared) {
   page::Table table{.id = "layers-table",
                     .caption = "Every node of one training step, in the order of the plan",
                     .columns = {"machine", "node", "pass", "operator", "kernel", "time", "FLOP",
-                                "bytes", "FLOP/byte"},
-                    .rows = {}};
+                                "bytes", "FLOP/byte"}};
   for (const auto& machine : compared.machines) {
     if (!machine.timed()) continue;
     for (const auto& layer : machine.part["layers"].items()) {
@@ -121,8 +115,7 @@ page::Table layers_table(const Compared& compared) {
 page::Table devices_table(const Compared& compared) {
   page::Table table{.id = "placement-table",
                     .caption = "The nodes of one training step by device",
-                    .columns = {"machine", "device", "nodes", "work", "time"},
-                    .rows = {}};
+                    .columns = {"machine", "device", "nodes", "work", "time"}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     for (const auto& device : machine.part["placement"].items()) {
@@ -138,8 +131,7 @@ page::Table devices_table(const Compared& compared) {
 page::Table why_table(const Compared& compared) {
   page::Table table{.id = "why",
                     .caption = "The device and the kernel of each node, and the reason",
-                    .columns = {"machine", "node", "device", "kernel", "why"},
-                    .rows = {}};
+                    .columns = {"machine", "node", "device", "kernel", "why"}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     for (const auto& layer : machine.part["layers"].items()) {

@@ -142,8 +142,7 @@ page::Table summary_table(const Compared& compared) {
   page::Table table{.id = "machines-table",
                     .caption = "The machines, their contracts, last losses and fingerprints",
                     .columns = {"machine", "backend", "contract", "last loss", "weights (SHA-256)",
-                                "masks (SHA-256)"},
-                    .rows = {}};
+                                "masks (SHA-256)"}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     const auto& part = machine.part;

@@ -32,6 +32,7 @@
 
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
+#include "core/base/mapped.h"
 #include "core/io/file_descriptor.h"
 #include "core/io/find_program.h"
 #include "core/io/folder_tree.h"
@@ -163,9 +164,8 @@ std::vector<std::string> environment(const fs::path& folder) {
 
 /// Pointers to words that must live as long.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  result.reserve(words.size() + 1);
-  for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  auto result =
+      mapped<char*>(words, [&](const auto& word) { return const_cast<char*>(word.c_str()); });
   result.push_back(nullptr);
   return result;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backends/cuda/plain/launch.h"
+#include "core/base/mapped.h"
 #include "core/base/nearest_name.h"
 #include "core/io/npy.h"
 #include "experiments/kernels/kernel_arguments.h"
@@ -23,9 +24,7 @@ constexpr std::size_t kMostFixedShared = 48 * 1024;
 
 const KernelEntry& find_kernel(const KernelLibrary& library, const std::string& name) {
   const auto kernels = library.kernels();
-  std::vector<std::string> names;
-  names.reserve(kernels.size());
-  for (const auto& kernel : kernels) names.emplace_back(kernel.name);
+  auto names = mapped<std::string>(kernels, [](const auto& kernel) { return kernel.name; });
   if (name.empty()) {
     if (kernels.size() == 1) return kernels[0];
     throw InvalidArgument(
@@ -77,9 +76,7 @@ void set_variable(const KernelLibrary& library, const std::string& text) {
                    library.global_variables().end());
   const auto found = std::ranges::find(variables, name, &cuda::plain::Variable::name);
   if (equals == std::string::npos || found == variables.end()) {
-    std::vector<std::string> names;
-    names.reserve(variables.size());
-    for (const auto& variable : variables) names.push_back(variable.name);
+    auto names = mapped<std::string>(variables, [](const auto& variable) { return variable.name; });
     throw InvalidArgument(fmt::format(
         "\"{}\" sets no variable: write NAME=FILE.npy for one of those of __constant__ or "
         "__device__ (there is {})",

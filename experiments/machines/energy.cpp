@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/mapped.h"
 #include "core/io/input_file.h"
 #include "core/io/strict_json.h"
 #include "experiments/machines/json_field.h"
@@ -136,9 +137,7 @@ EnergyTable find_energy_table(std::string_view name_or_path) {
 }
 
 std::vector<std::string> energy_table_names() {
-  std::vector<std::string> names;
-  for (const auto& table : energy_files()) names.emplace_back(table.name);
-  return names;
+  return mapped<std::string>(energy_files(), [](const auto& table) { return table.name; });
 }
 
 double total_joule(const std::vector<EnergyPart>& parts) {

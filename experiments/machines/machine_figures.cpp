@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/mapped.h"
 #include "core/io/input_file.h"
 #include "core/io/strict_json.h"
 #include "experiments/machines/json_field.h"
@@ -223,9 +224,7 @@ MachineFigures find_figures(std::string_view name_or_path) {
 }
 
 std::vector<std::string> published_machines() {
-  std::vector<std::string> names;
-  for (const auto& machine : published_files()) names.emplace_back(machine.name);
-  return names;
+  return mapped<std::string>(published_files(), [](const auto& machine) { return machine.name; });
 }
 
 }  // namespace triptych::machines

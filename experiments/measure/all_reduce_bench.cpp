@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "core/base/mapped.h"
 #include "experiments/measure/link_timing.h"
 
 namespace triptych::measure {
@@ -108,9 +109,9 @@ AllReduceRow time_all_reduce(parallel::Communicator& communicator, parallel::Alg
 }
 
 AlphaBeta fit_alpha_beta(std::span<const AllReduceRow> rows) {
-  std::vector<TransferSample> samples;
-  samples.reserve(rows.size());
-  for (const auto& row : rows) samples.push_back({static_cast<double>(row.bytes), row.time.median});
+  auto samples = mapped<TransferSample>(rows, [&](const auto& row) {
+    return TransferSample{static_cast<double>(row.bytes), row.time.median};
+  });
   const auto [alpha, slope] = fit_line(samples);
   AlphaBeta fit = {alpha, 1 / slope, 0};
   for (const auto& [bytes, seconds] : samples)

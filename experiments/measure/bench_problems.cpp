@@ -8,6 +8,7 @@
 
 #include "backends/all_backends.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/attention.h"
 #include "core/ops/conv.h"
@@ -273,10 +274,8 @@ Problem conv_problem(const BenchOptions& options, const std::string& kernel, std
 
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
                                    std::int64_t batch) {
-  std::vector<Problem> problems;
-  for (const auto& kernel : kernels_of(options, device, conv_op(options)))
-    problems.push_back(conv_problem(options, kernel, batch));
-  return problems;
+  return mapped<Problem>(kernels_of(options, device, conv_op(options)),
+                         [&](const auto& kernel) { return conv_problem(options, kernel, batch); });
 }
 
 }  // namespace triptych::measure

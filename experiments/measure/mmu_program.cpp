@@ -6,14 +6,15 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <iterator>
 #include <regex>
 
 #include "core/base/error.h"
 #include "core/base/float16.h"
+#include "core/base/mapped.h"
 #include "core/io/npy.h"
+#include "systolic/driver/listed_data.h"
 #include "systolic/driver/order.h"
 #include "systolic/twin/twin.h"
 
@@ -47,34 +48,16 @@ std::string place_of(const ProgramRequest& request, const mmu::DramArray& array)
   return fmt::format("{}, line {}", request.source, array.line);
 }
 
-std::span<std::byte> bytes_of(const mmu::DramArray& array, mmu::Machine& machine) {
-  return machine.dram().subspan(array.address, array.bytes());
-}
-
 void check_fits(const ProgramRequest& request) {
   for (const auto& array : request.listing.arrays)
-    if (array.address + array.bytes() > request.machine.dram_bytes)
-      throw InvalidArgument(fmt::format("{}: '{}' takes bytes {} to {}, the DRAM of {} has {}",
-                                        place_of(request, array), array.name, array.address,
-                                        array.address + array.bytes() - 1, request.machine.name,
-                                        request.machine.dram_bytes));
+    if (const auto problem = mmu::misfit(array, request.machine); !problem.empty())
+      throw InvalidArgument(fmt::format("{}: {}", place_of(request, array), problem));
 }
 
-/// The values that the text holds, which read_listing has counted.
-void put_values(const mmu::DramArray& array, mmu::Machine& machine) {
-  const auto target = bytes_of(array, machine);
-  const std::size_t size = mmu::bytes_of(array.type);
-  for (std::size_t at = 0; const auto& value : array.values) {
-    std::uint32_t bits = value.bits;
-    if (array.type == mmu::ElementType::Bf16) bits = bf16_bits(std::bit_cast<float>(bits));
-    std::memcpy(target.data() + at, &bits, size);
-    at += size;
-  }
-}
-
+/// Writes the array's file, else the text's values, to its bytes in `dram`.
 void read_input(const ProgramRequest& request, const mmu::DramArray& array,
-                const std::filesystem::path& file, mmu::Machine& machine) {
-  if (file.empty() && !array.values.empty()) return put_values(array, machine);
+                const std::filesystem::path& file, std::span<std::byte> dram) {
+  if (file.empty() && !array.values.empty()) return mmu::put_values(array, dram);
   if (file.empty())
     throw InvalidArgument(
         fmt::format("{}: the input '{}' has no file; give the option dram {}=FILE.npy, "
@@ -86,7 +69,7 @@ void read_input(const ProgramRequest& request, const mmu::DramArray& array,
         "\"{}\" is {}, but '{}' of {} takes {}{}", file.string(), to_string(tensor.spec()),
         array.name, place_of(request, array), to_string(spec_of(array)),
         array.type == mmu::ElementType::Bf16 ? ", whose values are rounded to bf16" : ""));
-  const auto target = bytes_of(array, machine);
+  const auto target = dram.subspan(array.address, array.bytes());
   if (array.type != mmu::ElementType::Bf16) {
     std::ranges::copy(tensor.bytes(), target.begin());
     return;
@@ -101,7 +84,7 @@ void read_input(const ProgramRequest& request, const mmu::DramArray& array,
 
 Tensor read_output(const mmu::DramArray& array, mmu::Machine& machine) {
   Tensor tensor(spec_of(array));
-  const auto source = bytes_of(array, machine);
+  const auto source = machine.dram().subspan(array.address, array.bytes());
   if (array.type != mmu::ElementType::Bf16) {
     std::ranges::copy(source, tensor.bytes().begin());
     return tensor;
@@ -156,6 +139,30 @@ auto with_errors(const ProgramRequest& request, Call call) {
   }
 }
 
+/// The text without the values of an array.
+std::string without_values(std::string_view text, const std::string& array) {
+  const std::regex values(fmt::format("[ \t]*\\.values[ \t]+{}[ \t\r]", array));
+  std::string kept;
+  while (!text.empty()) {
+    const auto line = text.substr(0, std::min(text.find('\n'), text.size()));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (std::regex_search(line.begin(), line.end(), values, std::regex_constants::match_continuous))
+      continue;
+    kept.append(line).append("\n");
+  }
+  return kept;
+}
+
+/// Lines .values of an array that starts at the first byte of `dram`, one per row.
+std::string values_text(const mmu::DramArray& array, std::span<const std::byte> dram) {
+  std::string text;
+  for (std::uint64_t i = 0; i < array.elements(); ++i) {
+    if (i % array.shape.back() == 0) text += fmt::format("\n.values {}", array.name);
+    text += " " + mmu::value_text(array.type, mmu::value_bits(array, dram, i));
+  }
+  return text + "\n";
+}
+
 mmu::RunOptions options_of(const ProgramRequest& request, std::uint64_t foreseen) {
   return {.record_times = true,
           .pes = request.pes == nullptr ? nullptr : &request.pes->watcher(),
@@ -166,10 +173,14 @@ mmu::RunOptions options_of(const ProgramRequest& request, std::uint64_t foreseen
 
 }  // namespace
 
-ArrayFile parse_array_file(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos) return {{}, text};
-  return {text.substr(0, equals), text.substr(equals + 1)};
+std::vector<ArrayFile> parse_array_files(const std::vector<std::string>& texts) {
+  std::vector<ArrayFile> files;
+  for (const auto& text : texts) {
+    const std::size_t equals = text.find('=');
+    const std::size_t file = equals == text.npos ? 0 : equals + 1;
+    files.push_back({text.substr(0, file == 0 ? 0 : equals), text.substr(file)});
+  }
+  return files;
 }
 
 std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs) {
@@ -182,9 +193,7 @@ std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs) 
 std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool inputs,
                                             const std::vector<ArrayFile>& files) {
   const auto arrays = arrays_of(request.listing, inputs);
-  std::vector<std::string> names;
-  names.reserve(arrays.size());
-  for (const auto& array : arrays) names.push_back(array.name);
+  auto names = mapped<std::string>(arrays, [](const auto& array) { return array.name; });
   std::vector<std::filesystem::path> found(arrays.size());
   for (const auto& [array, file] : files) {
     if (array.empty() && names.size() != 1)
@@ -207,6 +216,20 @@ std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool 
   return found;
 }
 
+std::string with_values(const ProgramRequest& request, std::string_view text,
+                        const std::vector<std::filesystem::path>& inputs) {
+  std::string whole(text);
+  for (std::size_t i = 0; auto array : arrays_of(request.listing, true)) {
+    const auto& file = inputs[i++];
+    if (file.empty() && !array.values.empty()) continue;
+    array.address = 0;
+    std::vector<std::byte> dram(array.bytes());
+    read_input(request, array, file, dram);
+    whole = without_values(whole, array.name) + values_text(array, dram);
+  }
+  return whole;
+}
+
 ProgramRun run_program(const ProgramRequest& request,
                        const std::vector<std::filesystem::path>& inputs) {
   const auto& program = request.listing.program;
@@ -222,7 +245,7 @@ ProgramRun run_program(const ProgramRequest& request,
   const auto machine =
       with_errors(request, [&] { return mmu::open_machine(request.machine, request.simulation); });
   for (std::size_t i = 0; const auto& array : arrays_of(request.listing, true))
-    read_input(request, array, inputs[i++], *machine);
+    read_input(request, array, inputs[i++], machine->dram());
   const auto report = with_errors(
       request, [&] { return machine->run(program, options_of(request, run.node.cycles())); });
   run.stalls_known = report.counters.stall_cycles == run.node.report.counters.stall_cycles;
@@ -231,6 +254,7 @@ ProgramRun run_program(const ProgramRequest& request,
   run.node.report.times = report.times;
   for (const auto& array : arrays_of(request.listing, false))
     run.outputs.push_back(read_output(array, *machine));
+  run.unexpected = mmu::first_unexpected(request.listing, machine->dram(), report.counters);
   return run;
 }
 

@@ -21,8 +21,8 @@ struct ArrayFile {
   std::string array;
   std::filesystem::path file;
 };
-/// "x=in.npy" or "in.npy".
-ArrayFile parse_array_file(const std::string& text);
+/// From "x=in.npy" or "in.npy".
+std::vector<ArrayFile> parse_array_files(const std::vector<std::string>& texts);
 
 struct ProgramRequest {
   std::string source;  ///< the program's file, for messages
@@ -41,6 +41,7 @@ struct ProgramRun {
   /// node.report.stalls is empty.
   bool stalls_known = true;
   std::vector<Tensor> outputs;  ///< in the order of the listing's, with bf16 as float32
+  std::string unexpected;       ///< the first difference from the text's .expect lines. Empty: none
 };
 
 /// The program's arrays of one kind.
@@ -50,6 +51,11 @@ std::vector<mmu::DramArray> arrays_of(const mmu::Listing& listing, bool inputs);
 /// are for one. An array without a file has an empty path.
 std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool inputs,
                                             const std::vector<ArrayFile>& files);
+
+/// The text with the values of `inputs` (files_of) as lines .values, so that it needs no files.
+/// Throws InvalidArgument for an input without values.
+std::string with_values(const ProgramRequest& request, std::string_view text,
+                        const std::vector<std::filesystem::path>& inputs);
 
 /// Reads `inputs` (files_of), checks the program (check_program, check_order), runs it. Throws
 /// InvalidArgument, IoError or UnsupportedError for a wrong program or file, DeviceError without

@@ -15,10 +15,6 @@ struct ProgramTest {
   std::string said;          ///< the difference to the expected result. Empty: nothing
 };
 
-/// The first value, else the first counter, that the text expects otherwise than the run gave it.
-/// Empty: there is none, also where the text expects nothing.
-std::string first_unexpected(const mmu::Listing& listing, const ProgramRun& run);
-
 /// Runs the program on the values in its text. A program that is refused, RTL that breaks an
 /// assertion or does not end has not passed. Neither has one if its text leaves an array without
 /// values.

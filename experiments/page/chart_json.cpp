@@ -86,8 +86,7 @@ Table points_table(const Chart& chart) {
   const bool categories = over_categories(chart);
   Table table{.id = chart.id + "-points",
               .caption = chart.title,
-              .columns = {"series", "point", chart.x.label, chart.y.label},
-              .rows = {}};
+              .columns = {"series", "point", chart.x.label, chart.y.label}};
   for (const auto& series : chart.series) {
     for (const auto& point : series.points) {
       table.rows.push_back({text_cell(series.name), text_cell(point.label),
@@ -100,7 +99,7 @@ Table points_table(const Chart& chart) {
 }
 
 Table table_from(const JsonView& json, std::string id) {
-  Table table{.id = std::move(id), .caption = json["title"].text(), .columns = {}, .rows = {}};
+  Table table{.id = std::move(id), .caption = json["title"].text()};
   const auto columns = json["columns"];
   for (const auto& column : columns.items()) table.columns.push_back(column["name"].text());
   for (const auto& row : json["rows"].items()) {

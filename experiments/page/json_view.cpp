@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "core/base/mapped.h"
 #include "experiments/page/format.h"
 
 namespace triptych::page {
@@ -57,9 +58,7 @@ std::string JsonView::text() const {
 }
 
 std::vector<std::string> JsonView::texts() const {
-  std::vector<std::string> list;
-  for (const auto& item : items()) list.push_back(item.text());
-  return list;
+  return mapped<std::string>(items(), [](const auto& item) { return item.text(); });
 }
 
 }  // namespace triptych::page

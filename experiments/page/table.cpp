@@ -187,8 +187,7 @@ Cell ratio_cell(const JsonView& ratio) {
 
 Table table_of(std::string id, std::string caption, std::vector<std::string> first,
                std::span<const ReportField> fields) {
-  Table table{
-      .id = std::move(id), .caption = std::move(caption), .columns = std::move(first), .rows = {}};
+  Table table{.id = std::move(id), .caption = std::move(caption), .columns = std::move(first)};
   add_columns(table, fields);
   return table;
 }

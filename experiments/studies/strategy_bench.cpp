@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mapped.h"
 #include "core/ops/collectives.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/trainer.h"
@@ -173,9 +174,9 @@ double speedup_percent(const StrategyRow& single, const StrategyRow& row) {
 std::vector<StrategyRow> measure_strategies(const StrategyWork& work, int epochs,
                                             const machines::MachineFigures* calibration) {
   if (calibration != nullptr) require_calibration(*calibration);
-  std::vector<std::unique_ptr<StrategyRun>> runs;
-  for (const auto& variant : variants_of(work))
-    runs.push_back(std::make_unique<StrategyRun>(work, variant));
+  auto runs = mapped<std::unique_ptr<StrategyRun>>(variants_of(work), [&](const auto& variant) {
+    return std::make_unique<StrategyRun>(work, variant);
+  });
   const auto x = input_of(*runs[0], "x"), target = input_of(*runs[0], "target");
   for (auto& run : runs) run->train(x, target, 1, false);
   for (int epoch = 0; epoch < epochs; ++epoch)

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "core/onnx/importer.h"
@@ -85,8 +86,7 @@ class Transplant {
   }
 
   void add_node(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (const auto input : node.inputs) inputs.push_back(own_.at(input));
+    auto inputs = mapped<ValueId>(node.inputs, [&](const auto input) { return own_.at(input); });
     const auto outputs = net_.graph.add_node(operator_of(node), inputs, node.name);
     // The training form has more of them, which nobody reads.
     for (std::size_t i = 0; i < node.outputs.size(); ++i) own_[node.outputs[i]] = outputs[i];

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/npy.h"
 #include "core/io/sha256.h"
 #include "experiments/training/imported_network.h"
@@ -164,8 +165,8 @@ std::vector<std::string> files_of_inputs(const onnx::Model& model,
     const bool named = input != model.inputs.end();
     if (!named) {  // a path may have a "=", too
       if (!name.empty() && !std::filesystem::exists(text)) {
-        std::vector<std::string> names;
-        for (const auto& value : model.inputs) names.push_back(value.name);
+        auto names =
+            mapped<std::string>(model.inputs, [](const auto& value) { return value.name; });
         throw InvalidArgument(
             fmt::format("the option input \"{}\": the model has no input \"{}\", but {}", text,
                         name, fmt::join(names, ", ")));

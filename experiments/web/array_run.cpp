@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
 
 #include "core/ops/conv.h"
 #include "core/ops/matmul.h"
+#include "systolic/driver/driver.h"
+#include "systolic/driver/listed_data.h"
+#include "systolic/driver/order.h"
 #include "systolic/driver/watcher.h"
 #include "systolic/isa/accesses.h"
 
@@ -67,6 +71,25 @@ std::unique_ptr<Kernel> prepare(const KernelQuery& query, Device& device) {
   throw UnsupportedError(reason);
 }
 
+void check_arrays(const mmu::Listing& listing, const mmu::MachineConfig& machine) {
+  for (const auto& array : listing.arrays) {
+    auto problem = mmu::misfit(array, machine);
+    if (problem.empty() && array.is_input && array.values.empty())
+      problem = fmt::format("the input '{0}' has no values; add lines .values {0} ...", array.name);
+    if (!problem.empty())
+      throw std::invalid_argument(fmt::format("line {}: {}", array.line, problem));
+  }
+}
+
+/// The memory of the product as an array.
+mmu::DramArray memory_array(std::span<const std::byte> memory) {
+  mmu::DramArray array;
+  array.name = "memory";
+  array.type = mmu::ElementType::Uint8;
+  array.shape = {static_cast<std::uint32_t>(memory.size())};
+  return array;
+}
+
 Tensor tensor_of(const nlohmann::ordered_json& values, Shape shape) {
   return {std::move(shape), values.get<std::vector<float>>()};
 }
@@ -115,6 +138,28 @@ ArrayRun run_on_array(const Backend& systolic, const ArrayProblem& problem,
   std::byte* out = run.y.bytes().data();
   kernel->run({.inputs = in, .outputs = {&out, 1}});
   watched.watch(nullptr);
+  return run;
+}
+
+ArrayRun run_listing(const mmu::Listing& listing, const ArrayRun& product,
+                     const mmu::PeWatcher& pes) {
+  const auto& config = product.machine;
+  auto arrays = listing.arrays;
+  if (arrays.empty()) arrays.push_back(memory_array(product.before));
+  check_arrays(listing, config);
+  mmu::verify(listing.program, config);
+  mmu::check_order(listing.program, config, arrays);
+  ArrayRun run{config, listing.program, {}, {}, {}, {}};
+  const auto machine = mmu::open_machine(config, mmu::Simulation::Twin);
+  std::uint64_t bytes = std::max(touched(run.program, config), product.before.size());
+  for (const auto& array : arrays) bytes = std::max(bytes, array.address + array.bytes());
+  const auto memory = machine->dram().first(static_cast<std::size_t>(bytes));
+  if (listing.arrays.empty()) std::ranges::copy(product.before, memory.begin());
+  for (const auto& array : listing.arrays)
+    if (array.is_input) mmu::put_values(array, memory);
+  run.before.assign(memory.begin(), memory.end());
+  run.report = machine->run(run.program, {.record_times = true, .pes = &pes});
+  run.after.assign(memory.begin(), memory.end());
   return run;
 }
 

@@ -1,5 +1,5 @@
-// One operator on one array: the same kernel, program and machine as everywhere else, looked at
-// while it runs.
+// One operator, or one program of the user, on one array, observed during the run. Kernel, program
+// and machine are those of the commands.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/runtime/device.h"
+#include "systolic/isa/listing.h"
 #include "systolic/isa/simulator.h"
 
 namespace triptych::web {
@@ -19,7 +20,7 @@ struct ArrayRun {
   mmu::RunReport report;          ///< of the twin, with times and stalls
   std::vector<std::byte> before;  ///< DRAM before the program ran, as far as it is touched
   std::vector<std::byte> after;
-  Tensor y;
+  Tensor y;  ///< of an operator
 };
 
 /// An operator with its operands.
@@ -38,5 +39,11 @@ ArrayProblem array_problem(const nlohmann::ordered_json& request);
 /// fit, UnsupportedError for what the machine cannot run.
 ArrayRun run_on_array(const Backend& systolic, const ArrayProblem& problem,
                       const std::string& machine, const mmu::PeWatcher& pes);
+
+/// Runs a program's text on the twin of the product's machine. Its inputs have the values of the
+/// text. A text without arrays finds the memory as the product did. Throws std::invalid_argument
+/// "line 3: ..." for an array and "instruction 4 (matmul ...): ..." for an instruction.
+ArrayRun run_listing(const mmu::Listing& listing, const ArrayRun& product,
+                     const mmu::PeWatcher& pes);
 
 }  // namespace triptych::web

@@ -62,7 +62,7 @@ std::string page_of_record(std::string_view name, const page::Json& recorded) {
 
 }  // namespace
 
-std::string array_page() { return find_page("array.html"); }
+std::string array_page(const page::Json& program) { return page_of_record("array.html", program); }
 
 std::string gpu_page(const page::Json& record) { return page_of_record("gpu.html", record); }
 

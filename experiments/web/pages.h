@@ -8,8 +8,9 @@
 
 namespace triptych::web {
 
-/// The page of the array: one HTML file that needs no network.
-std::string array_page();
+/// The page of the array: one HTML file that needs no network. `program` is null, or an object with
+/// the `text` of the program that the page begins with.
+std::string array_page(const page::Json& program);
 
 /// The page of the GPU with a record of record_gpu() (experiments/web/gpu_record.h): one HTML file
 /// that needs no network.

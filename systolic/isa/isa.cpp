@@ -95,12 +95,16 @@ std::string_view to_string(Unit unit) {
   return names.at(static_cast<std::size_t>(unit));
 }
 
-void set_field(Instruction& instruction, const Field& field, std::int64_t value) {
+std::string misfit(const Field& field, std::int64_t value) {
   const std::int64_t low = field.is_signed ? -(std::int64_t{1} << (field.bits - 1)) : 0;
   const std::int64_t high = (std::int64_t{1} << (field.bits - (field.is_signed ? 1 : 0))) - 1;
-  if (value < low || value > high)
-    throw std::invalid_argument(
-        fmt::format("[isa] {} = {} does not fit: give {} to {}", field.name, value, low, high));
+  if (value >= low && value <= high) return {};
+  return fmt::format("{} = {} does not fit: give {} to {}", field.name, value, low, high);
+}
+
+void set_field(Instruction& instruction, const Field& field, std::int64_t value) {
+  if (const auto problem = misfit(field, value); !problem.empty())
+    throw std::invalid_argument("[isa] " + problem);
   const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << field.bits) - 1);
   std::uint32_t& word = instruction.words[static_cast<std::size_t>(field.word)];
   word &= ~(mask << field.shift);

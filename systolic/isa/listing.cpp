@@ -140,13 +140,8 @@ class Reader {
                                fmt::join(names_of(info.fields), ", ")));
     const std::int64_t number =
         field->names.empty() ? sum(name, value) : choice(field->names, name, value);
-    try {
-      set_field(instruction, *field, number);
-    } catch (const std::invalid_argument& error) {
-      std::string_view problem = error.what();
-      if (problem.starts_with("[isa] ")) problem.remove_prefix(6);
-      reject(value, std::string(problem));
-    }
+    if (const auto problem = misfit(*field, number); !problem.empty()) reject(value, problem);
+    set_field(instruction, *field, number);
   }
 
   /// A name, or its number.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 #include "systolic/sim/rtl_machine.h"
 #include "systolic/sim/save_file.h"
@@ -120,6 +121,20 @@ void visit_ports(PortMemory& p, Visit visit) {
   port("counter_o", p.counter_o);
 }
 
+/// Items by their names in the RTL. Yosys puts an `else if` of generate blocks into scopes of its
+/// own, "genblk1.".
+decltype(cxxrtl::debug_items::table) by_rtl_name(const cxxrtl::debug_items& items) {
+  constexpr std::string_view scope = "genblk";
+  decltype(cxxrtl::debug_items::table) named;
+  for (const auto& [path, parts] : items.table) {
+    std::string name = path;
+    for (std::size_t at = 0; (at = name.find(scope, at)) != name.npos;)
+      name.erase(at, name.find('.', at) + 1 - at);
+    named.emplace(std::move(name), parts);
+  }
+  return named;
+}
+
 /// A port and the chunks of it in the design.
 struct Wire {
   std::byte* memory = nullptr;
@@ -141,6 +156,7 @@ class CxxrtlModel : private CxxrtlParts, public RtlModel {
       : RtlModel(ports_of(memory)), signals_(std::move(signals)), limit_(limit) {
     design = std::move(made);
     design->debug_info(items);
+    items.table = by_rtl_name(items);
     visit_ports(memory, [&](const char* name, std::byte* at, std::size_t bytes) {
       const cxxrtl::debug_item& item = find(name);
       bytes = std::min(bytes, (item.width + 7) / 8);

@@ -3,6 +3,7 @@
 import html.parser
 import json
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
 
 from support import *
@@ -129,6 +130,30 @@ class Pages(ProgramTest):
     def test_the_page_of_the_array_is_one_file(self):
         self.succeed("page", "array", "--out", "array.html")
         self.assert_one_file("array.html")
+
+    def test_the_page_of_the_array_begins_with_a_program_and_its_arrays(self):
+        text = ".input x address=0 type=bf16 shape=2x2\n.values x 9 9 9 9\n.input w address=8 type=int8 shape=3\n" \
+               ".values w -1 0 1\n# </script> stays a comment\nhalt\n"
+        (self.folder / "p.s").write_text(text)
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".ljust(117) + b"\n"
+        (self.folder / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header +
+                                            struct.pack("<4f", 0.5, -1, float("inf"), 0.1))
+        self.succeed("page", "array", "--program", "p.s", "--dram", "x=x.npy", "--out", "array.html")
+        page = self.assert_one_file("array.html")
+        given = json.loads(re.search(r'(?s)id="given">(.*?)</script>', page)[1])
+        values = ".values x 9 9 9 9\n"
+        self.assertEqual(given["text"], text.replace(values, "") + "\n.values x 0.5 -1\n.values x inf 0.100097656\n")
+        (self.folder / "again.s").write_text(given["text"])
+        self.succeed("mmu", "asm", "again.s")
+
+    def test_a_program_that_the_page_of_the_array_cannot_run_is_refused(self):
+        def refused(text, *says):
+            (self.folder / "p.s").write_text(text)
+            self.expect_error(2, "page", "array", "--program", "p.s", says=says)
+        refused("halt wait=nobody\n", "p.s, line 1, column 11: no unit 'nobody': use load, weights, compute, store")
+        refused(".input x address=0 type=f32 shape=2\nhalt\n", "p.s, line 1: the input 'x' has no file; give --dram x=FILE.npy, or lines .values x")
+        self.expect_error(2, "page", "array", "--dram", "x.npy", says=["--program"])
+        self.assertFalse((self.folder / "array.html").exists())
 
     def test_the_page_of_the_gpu_is_one_file_and_the_same_every_time(self):
         pages = []

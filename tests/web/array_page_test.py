@@ -14,6 +14,8 @@ REGISTERS = os.path.abspath(sys.argv.pop(3))
 import web_page  # noqa: E402
 from web_page import SOURCE, browser, support  # noqa: E402
 
+EXAMPLE_FILE = SOURCE / "experiments/labs/handouts/4-verifier/example.s"
+EXAMPLE = EXAMPLE_FILE.read_text()
 FIELDS = ("activation", "weight", "waiting", "passing", "sum")
 # (machine, weight scheme, memory, rows of X, its columns, columns of W)
 PRODUCTS = [("mmu4", "pass-through", "ideal", 4, 4, 4), ("mmu4", "pass-through", "ddr3", 1, 9, 5),
@@ -40,12 +42,12 @@ class ArrayPage(web_page.WebPage):
     name = "array"
     made_here = ("data:", "blob:")
 
-    def native(self, machine, scheme, dram, x, w):
+    def native(self, machine, scheme, dram, x, w, **more):
         config = json.loads((SOURCE / f"systolic/machines/{machine}.json").read_text())
         config.update(weight_scheme=scheme, dram=dram)
         request = self.folder / "request.json"
         request.write_text(json.dumps({"machine": config, "op": "matmul", "m": len(x), "k": len(w), "n": len(w[0]),
-                                       "x": sum(x, []), "w": sum(w, [])}))
+                                       "x": sum(x, []), "w": sum(w, []), **more}))
         return json.loads(subprocess.run([REGISTERS, request], check=True, capture_output=True, text=True).stdout)
 
     def test_every_register_of_ten_products_is_the_native_rtls(self):
@@ -73,6 +75,91 @@ class ArrayPage(web_page.WebPage):
                 self.assertGreater(int(agreement["compared"]), m * k * n)
                 self.assertNotIn("differ:", self.text("#agreement"))
         self.assert_quiet()
+
+    def write(self, program):
+        """Replaces the program as a visitor would, and runs it."""
+        self.browser.run(f"""(() => {{ const text = document.getElementById("code-text"); text.value = {json.dumps(program)};
+          text.dispatchEvent(new Event("input", {{bubbles: true}})); document.getElementById("code-run").click(); }})()""")
+
+    def marks(self):
+        return self.browser.run("[...document.querySelectorAll('.mark')].map(m => [Number(m.dataset.line), m.classList[1]])")
+
+    def scrub(self, cycle):
+        self.browser.run(f"""(() => {{ const s = document.getElementById("scrub"); s.value = {cycle};
+          s.dispatchEvent(new Event("input")); }})()""")
+
+    def test_a_program_marks_the_instructions_of_every_cycle(self):
+        self.open()
+        self.choose(dram="ddr3")  # the memory of mmu4
+        self.write(EXAMPLE)
+        self.assertEqual(self.text("#expected"), "As the program's text expects.")
+        native = json.loads(subprocess.run([support.PROGRAM, "mmu", "run", EXAMPLE_FILE, "--json"], check=True,
+                                           capture_output=True, text=True).stdout)["results"][0]["instructions"]
+        for cycle in range(int(self.text("#cycles")) + 1):
+            self.scrub(cycle)
+            running = [[one["line"], one["unit"]] for one in native
+                       if one["unit"] != "dispatch" and one["start"] <= cycle < max(one["end"], one["start"] + 1)]
+            later = [one for one in native if one["start"] > cycle]
+            if not running and later:
+                running = [[min(later, key=lambda one: one["start"])["line"], "next"]]
+            self.assertEqual(self.marks(), running, f"cycle {cycle}")
+        seen = []
+        self.scrub(0)
+        for _ in range(3):
+            self.browser.run("document.getElementById('event-forth').click()")
+            seen.append(int(self.text("#cycle")))
+        self.assertEqual(seen, sorted({at for one in native for at in (one["start"], one["end"])} - {0})[:3])
+        self.assert_quiet()
+
+    def test_every_register_of_a_program_is_the_native_rtls(self):
+        self.open()
+        self.write(EXAMPLE)
+        native = self.native("mmu4", "pass-through", "ideal", [[1.0]], [[1.0]], program=EXAMPLE)
+        self.assertEqual(self.browser.run(f"{READ}({json.dumps(FIELDS)})")[1:], native["cycles"])
+        self.assertEqual(self.browser.run(f"{COUNTERS}('rtl')"), native["rtl_counters"])
+        self.assertEqual(self.browser.run("document.getElementById('agreement').dataset.wrong"), "0")
+
+    def test_mistakes_in_a_program_name_their_line_and_the_remedy(self):
+        self.open()
+        for before, after, line, says in (
+                ("matmul ", "matmool ", 31, "line 31, column 1: no instruction 'matmool'; there are halt, load"),
+                ("count=4 columns", "count=99999999 columns", 32, "count = 99999999 does not fit: give 0 to"),
+                ("rows=4", "rows=9", 30, "line 30: weight_load"), ("wait=load ", "", 31, "give wait=load to this one"),
+                (".values w  1  2  0  1\n", "", 4, "takes 16 values, the text has 12")):
+            self.write(EXAMPLE.replace(before, after))
+            self.assertIn(says, self.text("#code-problem"))
+            self.assertEqual(self.marks(), [[line, "wrong"]])
+        self.write(EXAMPLE.replace(".expect y 11", ".expect y 12"))
+        self.assertTrue(self.browser.run("document.getElementById('code-problem').hidden"))
+        self.assertIn("y[0][0] is expected to be 12 (0x41400000), came 11", self.text("#expected"))
+
+    def test_the_products_program_can_be_changed_and_restored(self):
+        self.open()
+        program = self.browser.run("document.getElementById('code-text').value")
+        self.assertEqual(program.splitlines()[-1], "halt")
+        self.write(program)
+        self.assertIn("as the product's own program does", self.text("#expected"))
+        self.write(program.replace("weight_load address=64", "weight_load address=66", 1))
+        self.assertIn("different from that of the product's own program", self.text("#expected"))
+        self.browser.run("document.getElementById('code-back').click()")
+        self.assertEqual(self.browser.run("document.getElementById('code-text').value"), program)
+        self.assertTrue(self.browser.run("document.getElementById('expected').hidden"))
+
+    def test_a_page_with_a_program_begins_with_it(self):
+        try:
+            subprocess.run([support.PROGRAM, "page", "array", "--program", EXAMPLE_FILE, "--out", self.page, "--overwrite"],
+                           check=True, capture_output=True)
+            for name, width, height in (("phone", 390, 844), ("laptop", 1280, 900)):
+                for scheme in ("light", "dark"):
+                    self.open(width, height, scheme)
+                    self.assertEqual(self.browser.run("document.getElementById('code-text').value"), EXAMPLE)
+                    self.assertEqual(self.text("#expected"), "As the program's text expects.")
+                    self.scrub(20)
+                    self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), width, "the page scrolls sideways")
+                    self.browser.run("document.getElementById('stage').scrollIntoView()")
+                    self.browser.screenshot(self.shots / f"array-program-{name}-{scheme}.png", whole=False)
+        finally:
+            subprocess.run([support.PROGRAM, "page", "array", "--out", self.page, "--overwrite"], check=True, capture_output=True)
 
     def test_a_wrong_register_is_seen(self):
         self.open()

@@ -42,8 +42,11 @@ Json counters(const mmu::Counters& counters) {
 int main(int, char** arguments) {
   std::ifstream file(arguments[1]);
   const Json request = Json::parse(file);
-  const auto run = web::run_on_array(find_backend("systolic"), web::array_problem(request),
-                                     request.at("machine").dump(), [](const mmu::PeStep&) {});
+  const auto none = [](const mmu::PeStep&) {};
+  auto run = web::run_on_array(find_backend("systolic"), web::array_problem(request),
+                               request.at("machine").dump(), none);
+  if (request.contains("program"))
+    run = web::run_listing(mmu::read_listing(request.at("program").get<std::string>()), run, none);
   const auto rtl = mmu::open_machine(run.machine, mmu::Simulation::Rtl);
   std::ranges::copy(run.before, rtl->dram().begin());
   const auto report = rtl->run(run.program, {.cells_end = run.report.counters.cycles});

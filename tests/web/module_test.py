@@ -10,13 +10,15 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 PACKED = SOURCE / "experiments/web/module/array.wasm.gz"
 MODULE = gzip.decompress(PACKED.read_bytes())
-sys.path.insert(0, str(PACKED.parent))
+sys.path[:0] = [str(PACKED.parent), str(SOURCE / "tests/report")]
 
+import browser  # noqa: E402
 import sources  # noqa: E402
 
 EMBEDDED = re.compile(r'(<script[^>]*id="wasm"[^>]*>)\s*([A-Za-z0-9+/=]+)\s*(?=</script>)')
@@ -68,6 +70,20 @@ class Module(unittest.TestCase):
         self.assertEqual(now[1], MODULE)
         self.assertEqual(kept[1], MODULE, "triptych page array --out docs/pages/array.html --overwrite")
         self.assertEqual(kept[0], now[0], "triptych page array --out docs/pages/array.html --overwrite")
+
+    def test_the_page_runs_the_rtl(self):
+        found = browser.find()
+        if not found:
+            self.skipTest("no Chromium here; apt-get install chromium")
+        page = browser.Browser()
+        self.addCleanup(page.close)
+        page.open(SOURCE / "docs/pages/array.html")
+        deadline = time.monotonic() + 60
+        while not page.run("document.body.dataset.ready || document.getElementById('problem').textContent"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.assertEqual(page.run("document.getElementById('problem').textContent"), "")
+        self.assertIn("RTL and twin: the same result in memory", page.run("document.getElementById('agreement').textContent"))
 
 
 if __name__ == "__main__":

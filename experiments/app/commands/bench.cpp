@@ -252,15 +252,12 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
   using enum training::OptionGroup;
   add_options(command, {Choice, Simulation, Tiling}, {.machine = &options.machine});
   command.add_option("--threads", options.threads, "thread counts, such as 1,2 (0: all threads)")
-      .check(numbers_to(training::most_of("--threads"), true))
-      .capture_default_str();
+      .check(numbers_to(training::most_of("--threads"), true));
   command.add_option("--batch", options.batches, "batch sizes, such as 1,4 or 1..64 (doubling)")
-      .check(numbers_to(training::most_of("--batch")))
-      .capture_default_str();
+      .check(numbers_to(training::most_of("--batch")));
   command.add_option("--repeats", options.repeats, "timed runs (0: about a second, at least 5)")
       .check(whole_from(0, 100000))
-      .not_with("--backend", {"cuda-emulated"})
-      .capture_default_str();
+      .not_with("--backend", {"cuda-emulated"});
   command
       .add_flag("--layers", options.layers,
                 "add the time of every node, on the CPU with the time of its roofline")
@@ -284,14 +281,10 @@ Command add_attention_options(Command& bench, BenchArguments& arguments, Context
   attention
       .add_option("--lengths", options.lengths,
                   "numbers of queries and keys, such as 512,1000 or 256..4096")
-      .check(numbers_to(kMaxSide))
-      .capture_default_str();
-  attention.add_option("--heads", options.heads, "number of heads")
-      .check(whole_from(1, 65535))
-      .capture_default_str();
+      .check(numbers_to(kMaxSide));
+  attention.add_option("--heads", options.heads, "number of heads").check(whole_from(1, 65535));
   attention.add_option("--head-size", options.head_size, "columns of a head")
-      .check(whole_from(1, 65535))
-      .capture_default_str();
+      .check(whole_from(1, 65535));
   attention.add_flag("--causal", options.causal, "query i sees keys 0 to i only");
   attention.add_option("--kernel", options.kernels,
                        "kernels to compare: flash and others of the backend, materialised (the "
@@ -305,14 +298,10 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   auto conv = bench.add_subcommand("conv", "Time one convolution with 'same' padding");
   conv.add_option("--shape", options.shape, "input channels, output channels, height and width")
       .list_of(4)
-      .check(whole_from(1, kMaxSide))
-      .capture_default_str();
-  conv.add_option("--window", options.window, "side of the kernel")
-      .check(whole_from(1, 31))
-      .capture_default_str();
+      .check(whole_from(1, kMaxSide));
+  conv.add_option("--window", options.window, "side of the kernel").check(whole_from(1, 31));
   conv.add_option("--pass", options.pass,
-                  "the convolution, or its gradient for the data or the weights")
-      .capture_default_str();
+                  "the convolution, or its gradient for the data or the weights");
   add_scales_option(conv, options.scales);
   conv.add_option("--kernel", options.kernels,
                   "kernels to compare, such as gemm,winograd-4x4, or all (default: the best)");
@@ -340,8 +329,7 @@ void add_bench_command(Command& app, Context& context) {
   auto matmul = command.add_subcommand("matmul", "Time square matrix products");
   matmul
       .add_option("--sizes", options->sizes, "sides of the matrices, such as 512,1000 or 256..4096")
-      .check(numbers_to(kMaxSide))
-      .capture_default_str();
+      .check(numbers_to(kMaxSide));
   matmul.add_option("--kernel", options->kernels,
                     "kernels to compare, such as naive,best, or all (default: the best)");
   add_scales_option(matmul, options->scales);

@@ -10,6 +10,7 @@
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
@@ -72,15 +73,14 @@ std::vector<std::int64_t> parse_bytes(const std::string& text) {
 }
 
 std::vector<Algorithm> parse_algorithms(const std::string& text) {
-  std::vector<Algorithm> list;
-  for (const auto& name : split_list(text)) list.push_back(parallel::algorithm_from_string(name));
-  return list;
+  return mapped<Algorithm>(split_list(text),
+                           [](const auto& name) { return parallel::algorithm_from_string(name); });
 }
 
 /// Transports with measurable times. The simulated one has its time from a model.
 std::vector<Transport> parse_transports(const std::string& text) {
-  std::vector<Transport> list;
-  for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
+  auto list = mapped<Transport>(split_list(text),
+                                [](const auto& name) { return value_of<Transport>(name); });
   if (std::ranges::count(list, Transport::Simulated) > 0)
     throw InvalidArgument("must be of threads, mpi, nccl; simulated times are not measured");
   return list;
@@ -288,10 +288,7 @@ page::Chart chart_of(std::span<const measure::AllReduceRow> rows) {
     const auto fit = measure::fit_alpha_beta(part);
     for (const auto& row : part) {
       const auto bytes = static_cast<double>(row.bytes);
-      page::ChartPoint point;
-      point.x = bytes;
-      point.y = row.time.median;
-      one.points.push_back(std::move(point));
+      one.points.push_back({.x = bytes, .y = row.time.median});
       const double fitted = fit.alpha_s + bytes / fit.bytes_per_s;
       if (fitted > 0) one.line.emplace_back(bytes, fitted);
     }
@@ -322,23 +319,18 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
   command
       .add_option("--algorithm", options->algorithms,
                   "algorithms to compare. library is the transport's own")
-      .check(read_by(parse_algorithms, "ring, direct, halving-doubling, tree, library"))
-      .capture_default_str();
+      .check(read_by(parse_algorithms, "ring, direct, halving-doubling, tree, library"));
   command
       .add_option("--transport", options->transports,
                   "connections to compare. mpi starts processes, nccl needs a GPU for each rank")
       .value("NAMES")
-      .check(read_by(parse_transports, "threads, mpi, nccl"))
-      .capture_default_str();
+      .check(read_by(parse_transports, "threads, mpi, nccl"));
   command.add_option("--ranks", options->ranks, "numbers of ranks, such as 2,4")
-      .check(numbers_to(training::most_of("--ranks")))
-      .capture_default_str();
+      .check(numbers_to(training::most_of("--ranks")));
   command.add_option("--bytes", options->bytes, "sizes, such as 4KiB..256MiB (by factors of four)")
-      .check(read_by(parse_bytes, "4..16GiB"))
-      .capture_default_str();
+      .check(read_by(parse_bytes, "4..16GiB"));
   command.add_option("--repeats", options->repeats, "samples (0: about half a second, at least 7)")
-      .check(whole_from(0, 100000))
-      .capture_default_str();
+      .check(whole_from(0, 100000));
   add_run_option(command, "--comm-timeout", options->timeout_s);
   add_run_option(command, "--machine", options->machine,
                  "machine with a vector unit and several arrays, which sum instead: a file");

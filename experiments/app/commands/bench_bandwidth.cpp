@@ -208,8 +208,7 @@ void print_bandwidths(const std::vector<BandwidthRow>& rows) {
 Command add_bandwidth_bench(Command& bench, Context& context) {
   auto options = std::make_shared<BandwidthOptions>();
   auto command = bench.add_subcommand(kBandwidthBench.name, kBandwidthBench.help);
-  command.add_option("--backends", options->backends, "backends to measure, such as cpu,systolic")
-      .capture_default_str();
+  command.add_option("--backends", options->backends, "backends to measure, such as cpu,systolic");
   command.add_option("--device", options->devices,
                      "published devices to compare, such as h200,a100, or device files");
   add_run_option(command, "--machine", options->machine).only_with("--backends", {"systolic*"});

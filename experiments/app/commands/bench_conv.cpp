@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/base/console.h"
+#include "core/base/mapped.h"
 #include "experiments/app/output.h"
 #include "experiments/machines/array_machine.h"
 #include "experiments/measure/batch_sweep.h"
@@ -16,9 +17,7 @@ namespace {
 // A sweep over batch sizes as tables and as JSON.
 
 std::vector<std::int64_t> batches_of(const measure::SweptMachine& machine) {
-  std::vector<std::int64_t> batches;
-  for (const auto& point : machine.points) batches.push_back(point.batch);
-  return batches;
+  return mapped<std::int64_t>(machine.points, [](const auto& point) { return point.batch; });
 }
 
 page::Json transfers_json(const std::optional<measure::Transfers>& transfers) {
@@ -196,8 +195,7 @@ std::shared_ptr<measure::SweepOptions> add_conv_sweep_options(Command& conv) {
   }
   conv.add_option("--link", sweep->link,
                   "link that models the transfers of a simulated array, with --backends")
-      .only_with("--backends")
-      .capture_default_str();
+      .only_with("--backends");
   return sweep;
 }
 

@@ -243,7 +243,7 @@ void run(const StrategiesOptions& options, const Context& context) {
 void add_modelled_options(Command& command, StrategiesOptions& options) {
   const auto number = [&](const char* name, double& value, const Validator& range,
                           const char* help) {
-    command.add_option(name, value, help).check(range).only_with("--device").capture_default_str();
+    command.add_option(name, value, help).check(range).only_with("--device");
   };
   command.add_option("--device", options.device,
                      "model the table on such devices instead of measuring: a published one "
@@ -251,13 +251,11 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
   command
       .add_option("--link", options.link,
                   "connection of the devices: pcie3x8, or a link of the device file")
-      .only_with("--device")
-      .capture_default_str();
+      .only_with("--device");
   command
       .add_option("--interconnect", options.interconnect,
                   "shape of the links: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
-      .only_with("--device")
-      .capture_default_str();
+      .only_with("--device");
   number("--link-latency", options.link_latency_s, number_from(0, 1e9),
          "seconds per message, in addition to the link's own latency");
   number("--link-efficiency", options.link_efficiency, number_from(0.01, 1.0),
@@ -293,20 +291,14 @@ Command add_strategies_bench(Command& bench, Context& context) {
   add_machine_options(command, options->machine);
   add_run_option(command, "--optimizer", options->optimizer, "rule that updates the weights");
   command.add_option("--ranks", options->ranks, "numbers of ranks, such as 1,2")
-      .check(numbers_to(training::most_of("--ranks")))
-      .capture_default_str();
-  command
-      .add_option("--strategies", options->strategies,
-                  "strategies to compare, as in train --strategy")
-      .capture_default_str();
+      .check(numbers_to(training::most_of("--ranks")));
+  command.add_option("--strategies", options->strategies,
+                     "strategies to compare, as in train --strategy");
   add_run_option(command, "--batch", options->batch, "images per step of all ranks together");
-  command.add_option("--steps", options->steps, "steps of an epoch")
-      .check(whole_from(1, 1000000))
-      .capture_default_str();
+  command.add_option("--steps", options->steps, "steps of an epoch").check(whole_from(1, 1000000));
   command.add_option("--epochs", options->epochs, "measured epochs per strategy, in turns")
       .check(whole_from(1, 100000))
-      .not_with("--device")
-      .capture_default_str();
+      .not_with("--device");
   command
       .add_option("--calibration", options->calibration,
                   "device file that triptych calibrate wrote here: adds its predictions")

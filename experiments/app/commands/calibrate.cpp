@@ -104,12 +104,10 @@ void add_calibrate_command(Command& app, Context& context) {
   command
       .add_option("--ranks", options->ranks,
                   "numbers of ranks that divide the threads, for which kernels are measured")
-      .check(numbers_to(training::most_of("--ranks")))
-      .capture_default_str();
+      .check(numbers_to(training::most_of("--ranks")));
   command.add_flag("--quick", options->quick,
                    "measure only two of the six models: seconds, and coarser predictions");
-  command.add_option("--name", options->name, "name of the machine in its file")
-      .capture_default_str();
+  command.add_option("--name", options->name, "name of the machine in its file");
   command.add_option("--out", options->out, "device file (JSON)").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {

@@ -72,8 +72,7 @@ void add_check_command(Command& app, Context& context) {
   command.add_option("--kernel", options->kernels,
                      "kernels to check, such as naive,tiled (default: all)");
   command.add_option("--op", options->op, "check only kernels of this operator, such as MatMul");
-  command.add_option("--backend", options->backend, "backend whose kernels are checked")
-      .capture_default_str();
+  command.add_option("--backend", options->backend, "backend whose kernels are checked");
   add_contract_option(command, options->contract,
                       "numeric contract: f32, bf16, bf16-exact or int8");
   add_run_option(command, "--threads", options->threads);

@@ -320,11 +320,9 @@ void add_compare_command(Command& app, Context& context) {
   auto command =
       app.add_subcommand("compare", "Train the same model on several backends and write a page");
   options->train.add_experiment_to(command);
-  command
-      .add_option(
-          "--backends", options->backends,
-          "backends to compare: cpu,cuda,systolic:rtl,cpu=f32 (with its own contract), or all")
-      .capture_default_str();
+  command.add_option(
+      "--backends", options->backends,
+      "backends to compare: cpu,cuda,systolic:rtl,cpu=f32 (with its own contract), or all");
   add_contract_option(command, options->contract, "numeric contract: f32, bf16 or bf16-exact");
   add_run_option(command, "--machine", options->machine,
                  "systolic: mmu16-45nm (default), another of triptych machine list, or a JSON file")
@@ -333,8 +331,7 @@ void add_compare_command(Command& app, Context& context) {
   command
       .add_option("--out", options->out,
                   "HTML page. Its numbers go to a file of the same name with .json")
-      .output_file()
-      .capture_default_str();
+      .output_file();
   command
       .add_option("--runs", options->runs,
                   "folder that keeps the run folders (default: they are removed)")

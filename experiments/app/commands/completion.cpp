@@ -11,6 +11,7 @@
 
 #include "core/base/choice.h"
 #include "core/base/console.h"
+#include "core/base/mapped.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/value_names.h"
@@ -108,8 +109,8 @@ std::string bash_script(const std::vector<Words>& all) {
   std::string cases;
   std::vector<std::string> known;
   for (const auto& words : all) {
-    std::vector<std::string> options;
-    for (const auto& option : words.options) options.push_back(option.name);
+    auto options =
+        mapped<std::string>(words.options, [](const auto& option) { return option.name; });
     cases += fmt::format("    '{}') words='{} {}' ;;\n", words.path, fmt::join(words.words, " "),
                          fmt::join(options, " "));
     known.push_back(fmt::format("'{}'", words.path));

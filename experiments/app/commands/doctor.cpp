@@ -9,6 +9,7 @@
 
 #include "backends/all_backends.h"
 #include "core/base/console.h"
+#include "core/base/mapped.h"
 #include "core/io/find_program.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
@@ -77,12 +78,9 @@ ToolFinding check_backend(const Backend& backend) {
   const auto availability = backend.availability();
   if (availability.available) {
     const auto devices = backend.devices();
-    std::vector<std::string> parts;
-    parts.reserve(devices.size());
-    for (const auto& info : devices) {
-      parts.push_back(devices.size() > 1 ? info.name
-                                         : fmt::format("{}: {}", info.name, info.description));
-    }
+    auto parts = mapped<std::string>(devices, [&](const auto& info) {
+      return devices.size() > 1 ? info.name : fmt::format("{}: {}", info.name, info.description);
+    });
     finding.detail = fmt::format("{}", fmt::join(parts, ", "));
     return finding;
   }

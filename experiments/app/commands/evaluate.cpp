@@ -303,15 +303,13 @@ void add_evaluate_command(Command& app, Context& context) {
       .add_option("--worst", options->worst,
                   "number of pictures of the images with the lowest Dice")
       .check(whole_from(0, 100000))
-      .only_with("--out")
-      .capture_default_str();
+      .only_with("--out");
   command
       .add_option("--regions", options->regions,
                   "class of the regions for V-Rand and V-Info, such as the cells between membranes")
       .check(whole_from(0, 254));
   command.add_option("--tolerance", options->tolerance, "tolerance of boundary F1 in pixels")
-      .check(number_from(0, 1000))
-      .capture_default_str();
+      .check(number_from(0, 1000));
   options->prediction.add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {

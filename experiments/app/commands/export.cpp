@@ -92,11 +92,9 @@ void add_export_command(Command& app, Context& context) {
       .add_option("--opset", options->file.opset,
                   "ONNX operator set (default: 17, or that of the imported file)")
       .check(whole_from(onnx::kFirstExportOpset, onnx::kLastExportOpset));
-  command
-      .add_option("--pixels", options->file.pixels,
-                  "pixels that the model takes: uint8 (0 to 255), unit (0 to 1), or normalized "
-                  "like those of the network")
-      .capture_default_str();
+  command.add_option("--pixels", options->file.pixels,
+                     "pixels that the model takes: uint8 (0 to 255), unit (0 to 1), or normalized "
+                     "like those of the network");
   command.add_option("--names", options->names,
                      "JSON file that maps names of weights of the model to names in a safetensors "
                      "file");

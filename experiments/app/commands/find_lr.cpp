@@ -108,15 +108,10 @@ void add_find_lr_command(Command& app, Context& context) {
   auto command =
       app.add_subcommand("find-lr", "Try learning rates in one short training, and suggest one");
   const auto rate = allowed_for("--lr");
-  command.add_option("--from", options->range.low, "learning rate of the first step")
-      .check(rate)
-      .capture_default_str();
-  command.add_option("--to", options->range.high, "learning rate of the last step")
-      .check(rate)
-      .capture_default_str();
+  command.add_option("--from", options->range.low, "learning rate of the first step").check(rate);
+  command.add_option("--to", options->range.high, "learning rate of the last step").check(rate);
   command.add_option("--trials", options->range.steps, "number of steps, each with a higher rate")
-      .check(whole_from(10, 100000))
-      .capture_default_str();
+      .check(whole_from(10, 100000));
   command.add_option("--out", options->out, "CSV file of all trials").output_file();
   options->train.model.takes_arrays = true;
   options->train.add_trial_to(command);

@@ -1,6 +1,7 @@
 // `triptych help` and `triptych version`.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/help.h"
+#include "core/base/mapped.h"
 
 #include <fmt/format.h>
 
@@ -23,9 +24,7 @@ Command find_below(const Command& command, const std::string& name) {
   const auto below = command.subcommands();
   const auto found = std::ranges::find(below, name, &Command::name);
   if (found != below.end()) return *found;
-  std::vector<std::string> names;
-  names.reserve(below.size());
-  for (const auto& one : below) names.push_back(one.name());
+  auto names = mapped<std::string>(below, [](const auto& one) { return one.name(); });
   throw InvalidArgument(fmt::format("there is no command \"{}\"{}", name, suggestion(name, names)));
 }
 

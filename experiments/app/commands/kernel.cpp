@@ -12,6 +12,7 @@
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/npy.h"
 #include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
@@ -82,23 +83,30 @@ void build(const KernelCommand& options, bool json) {
              options.library.empty() ? "" : ": " + options.library);
 }
 
+/// "4=c.npy" as argument and file. The argument of "c.npy" is empty.
+std::pair<std::string, std::string> argument_and_file(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == text.npos) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+/// The same with another file.
+std::string with_file(const std::string& text, const std::string& file) {
+  const auto [argument, old] = argument_and_file(text);
+  return argument.empty() ? file : argument + "=" + file;
+}
+
 /// The output that "c.npy" or "4=c.npy" is meant for, and the file.
 std::pair<std::size_t, std::string> output_of(const std::string& text, std::size_t position,
                                               std::size_t given, const KernelRun& run,
                                               const char* option) {
   const auto& outputs = run.outputs;
-  const auto equals = text.find('=');
-  if (equals != std::string::npos) {
-    const auto number = text.substr(0, equals);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (std::to_string(outputs[i].argument) == number) return {i, text.substr(equals + 1)};
-    }
-  } else if (given == outputs.size()) {
-    return {position, text};
+  const auto [argument, file] = argument_and_file(text);
+  if (file == text && given == outputs.size()) return {position, file};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (std::to_string(outputs[i].argument) == argument) return {i, file};
   }
-  std::vector<int> numbers;
-  numbers.reserve(outputs.size());
-  for (const auto& output : outputs) numbers.push_back(output.argument);
+  auto numbers = mapped<int>(outputs, [](const auto& output) { return output.argument; });
   throw InvalidArgument(
       fmt::format("the option {} {} leaves open which array is meant: {} may write to those of the "
                   "arguments {}; "
@@ -244,7 +252,7 @@ int exit_code(const KernelRun& run, const std::vector<Comparison>& comparisons) 
 
 void require_writable_outputs(const KernelCommand& options) {
   for (const auto& output : options.outputs) {
-    require_writable(output.substr(output.find('=') + 1));
+    require_writable(argument_and_file(output).second);
   }
 }
 
@@ -281,9 +289,7 @@ void run(const KernelCommand& options, Context& context) {
 
 /// "3=a.npy" with the copy's name.
 std::string copy_named(ConfinedCommand& child, const std::string& text) {
-  const auto equals = text.find('=');
-  if (equals == text.npos) return child.copy_of(text);
-  return text.substr(0, equals + 1) + child.copy_of(text.substr(equals + 1));
+  return with_file(text, child.copy_of(argument_and_file(text).second));
 }
 
 /// The words of a run on copies of its inputs.
@@ -322,9 +328,7 @@ void print_confined_document(const KernelCommand& options, const std::string& te
   const bool compares = result.contains("comparisons");
   for (std::size_t i = 0;
        compares && i < result.at("comparisons").size() && i < options.expected.size(); ++i) {
-    const auto& given = options.expected[i];
-    const auto equals = given.find('=');
-    result["comparisons"][i]["expected"] = equals == given.npos ? given : given.substr(equals + 1);
+    result["comparisons"][i]["expected"] = argument_and_file(options.expected[i]).second;
   }
   result["confinement"] = confinement_json();
   print_document("kernel run", page::Json::array({std::move(result)}));
@@ -338,11 +342,9 @@ void run_confined(const KernelCommand& options, Context& context) {
   add_words(options, child);
   std::vector<std::pair<std::string, std::string>> outputs;  // the user's file, and the child's
   for (const auto& each : options.outputs) {
-    const auto equals = each.find('=');
-    const auto number = equals == each.npos ? "" : each.substr(0, equals + 1);
     const auto name = fmt::format("written-{}.npy", outputs.size());
-    outputs.emplace_back(each.substr(equals == each.npos ? 0 : equals + 1), name);
-    child.add({"--out", number + name});
+    outputs.emplace_back(argument_and_file(each).second, name);
+    child.add({"--out", with_file(each, name)});
   }
   if (context.json) child.add({"--json"});
   const auto text = child.run(kNumeric);
@@ -382,10 +384,8 @@ void add_sizes(Command command, const std::string& name, std::vector<std::int64_
       sizes.push_back(static_cast<std::int64_t>(*size));
     }
   };
-  command
-      .add_text(
-          name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help)
-      .capture_default_str();
+  command.add_text(
+      name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help);
 }
 
 Command add_build(Command& kernel, Context& context) {
@@ -417,7 +417,6 @@ Command add_run(Command& kernel, Context& context) {
       .add_option("--tolerance", options->tolerance,
                   "largest difference from --expect, times max(1, |expected|)")
       .check(number_from(0, 1e6))
-      .capture_default_str()
       .only_with("--expect");
   command.add_flag("--strict", options->strict,
                    "for a whole program: end it at unordered stores of equal values, too");
@@ -463,28 +462,24 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
   command
       .add_option("--gpu", options.gpu,
                   "GPU for the costs, and for the questions of a whole program")
-      .check(one_of(gpu_names()))
-      .capture_default_str();
+      .check(one_of(gpu_names()));
   command.add_option("--kernel", request.kernel,
                      "kernel of a file with several, such as tiled<16>");
   add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");
   add_sizes(command, "--block", request.block, "threads per block, such as 16,16");
   command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__ memory")
-      .check(whole_from(0, 227 * 1024))
-      .capture_default_str();
+      .check(whole_from(0, 227 * 1024));
   command
       .add_option("--constant", request.constants,
                   "value of a __constant__ or __device__ variable, such as mask=mask.npy")
       .repeated();
   add_run_option(command, "--seed", request.seed, "seed of arrays filled with =random");
   command.add_option("--threads", request.threads, "CPU threads. With 1 every run is the same")
-      .check(whole_from(1, training::most_of("--threads")))
-      .capture_default_str();
+      .check(whole_from(1, training::most_of("--threads")));
   command
       .add_option("--max-steps", request.most_steps,
                   "accesses and branches after which a thread counts as endless")
-      .check(whole_from(1, std::int64_t{1} << 40))
-      .capture_default_str();
+      .check(whole_from(1, std::int64_t{1} << 40));
   command.add_flag("--skip-ended", request.skip_ended,
                    "let barriers ignore threads that have ended, with a warning");
 }

@@ -308,8 +308,7 @@ void add_lab_command(Command& app, Context& context) {
           "--seed", [options](const std::string& text) { options->seed = read_seed(text); },
           [options] { return std::to_string(options->seed); },
           "seed of the hidden cases. - reads it from standard input")
-      .value("N")
-      .capture_default_str();
+      .value("N");
   add_confine_option(checking, options->confine,
                      "level of confinement. required: refuse to grade without all layers");
   checking.add_flag("--without-predictions", options->without_predictions,

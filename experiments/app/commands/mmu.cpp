@@ -4,11 +4,10 @@
 
 #include "core/base/console.h"
 #include "core/base/error.h"
-#include "core/base/file_text.h"
-#include "core/io/input_file.h"
 #include "core/io/npy.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/array_errors.h"
+#include "experiments/app/array_program.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
@@ -20,9 +19,6 @@
 namespace triptych::app {
 namespace {
 
-/// No program is longer than this many bytes of text.
-constexpr std::int64_t kMaxText = std::int64_t{1} << 28;
-
 struct MmuOptions {
   std::string program;
   std::string out;  ///< of asm and disasm
@@ -32,23 +28,6 @@ struct MmuOptions {
   std::optional<std::int64_t> max_cycles;
   std::string waves, per_pe;
 };
-
-std::string read_text(const std::string& path) {
-  const InputFile file(path, kMaxText);
-  const auto text = file.read_text(0, file.size());
-  return std::string(without_byte_order_mark(text));
-}
-
-/// The result of `read`. Its errors begin with the file's name.
-template <class Read>
-auto read_program(const std::string& path, Read read) {
-  const std::string text = read_text(path);
-  try {
-    return read(text);
-  } catch (const mmu::ListingError& error) {
-    throw InvalidArgument(fmt::format("{}, {}", path, error.what()));
-  }
-}
 
 /// Writes the text to the file `out`, if there is one, else to standard output, unless JSON goes
 /// there.
@@ -91,13 +70,6 @@ void disassemble(const MmuOptions& options, Context& context) {
   write_text(options, text, context.json);
   if (context.json)
     print_document("mmu disasm", Json::array({program_json(options.program, program, {})}));
-}
-
-std::vector<measure::ArrayFile> array_files(const std::vector<std::string>& texts) {
-  std::vector<measure::ArrayFile> files;
-  files.reserve(texts.size());
-  for (const auto& text : texts) files.push_back(measure::parse_array_file(text));
-  return files;
 }
 
 Duration time_of(const measure::ProgramRun& run, const mmu::MachineConfig& machine) {
@@ -172,8 +144,9 @@ void run(const MmuOptions& options, Context& context) {
   request.machine.plusargs = options.plusargs;
   request.simulation = options.simulate;
   if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
-  const auto inputs = measure::files_of(request, true, array_files(options.inputs));
-  const auto outputs = measure::files_of(request, false, array_files(options.outputs));
+  const auto inputs = measure::files_of(request, true, measure::parse_array_files(options.inputs));
+  const auto outputs =
+      measure::files_of(request, false, measure::parse_array_files(options.outputs));
   require_files(options, outputs);
   std::optional<WaveFiles> waves;
   if (!options.waves.empty()) {
@@ -189,7 +162,7 @@ void run(const MmuOptions& options, Context& context) {
     write_own_file(options.per_pe, pes.json(result.node, request.machine).dump() + "\n");
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i].empty()) write_own_file(outputs[i], encode_npy(result.outputs[i]));
-  const auto unexpected = measure::first_unexpected(request.listing, result);
+  const auto& unexpected = result.unexpected;
   if (!unexpected.empty()) context.exit_code = kCheckFailed;
   if (context.json) {
     auto document = run_json(request, result, outputs);
@@ -232,12 +205,9 @@ void add_mmu_command(Command& app, Context& context) {
   }
   auto running =
       add_action(command, context, "run", "Run a program on arrays cycle by cycle", options, &run);
-  running.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
-      .capture_default_str();
-  running
-      .add_option("--simulate", options->simulate,
-                  "simulate by the C++ model, the RTL, or both with a comparison")
-      .capture_default_str();
+  running.add_option("--machine", options->machine, "machine of triptych machine list, or a file");
+  running.add_option("--simulate", options->simulate,
+                     "simulate by the C++ model, the RTL, or both with a comparison");
   running.add_option("--dram", options->inputs,
                      "NPY file for the input of the program, or NAME=FILE for one of several");
   running

@@ -5,10 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "core/base/error.h"
-#include "core/base/file_text.h"
-#include "core/io/input_file.h"
 #include "experiments/app/array_errors.h"
+#include "experiments/app/array_program.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/text_table.h"
@@ -27,17 +25,15 @@ struct TestOptions {
 
 measure::ProgramTest test(const TestOptions& options, const mmu::MachineConfig& machine,
                           const std::string& program) {
-  const InputFile file(program, kMaxTestText);
   measure::ProgramRequest request;
   request.source = program;
   request.machine = machine;
   request.simulation = options.simulate;
   if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
   try {
-    const auto text = file.read_text(0, file.size());
-    request.listing = mmu::read_listing(without_byte_order_mark(text));
-  } catch (const mmu::ListingError& error) {
-    return {.passed = false, .cycles = 0, .said = fmt::format("{}, {}", program, error.what())};
+    request.listing = read_program(program, mmu::read_listing, kMaxTestText);
+  } catch (const InvalidArgument& error) {
+    return {.passed = false, .cycles = 0, .said = error.what()};
   }
   return measure::test_program(request);
 }
@@ -78,12 +74,9 @@ Command add_mmu_test(Command& mmu, Context& context) {
       mmu.add_subcommand("test", "Run programs that contain their inputs and expected outputs");
   command.add_option("programs", options->programs, "files of programs").required();
   command.add_flag("--json", context.json, "print JSON");
-  command.add_option("--machine", options->machine, "machine of triptych machine list, or a file")
-      .capture_default_str();
-  command
-      .add_option("--simulate", options->simulate,
-                  "simulate by the C++ model, the RTL, or both with a comparison")
-      .capture_default_str();
+  command.add_option("--machine", options->machine, "machine of triptych machine list, or a file");
+  command.add_option("--simulate", options->simulate,
+                     "simulate by the C++ model, the RTL, or both with a comparison");
   command
       .add_option("--variant", options->variants,
                   "value for $value$plusargs of your own modules. The tests run once with each")

@@ -139,13 +139,11 @@ void add_quantize_command(Command& app, Context& context) {
   command.add_option("--list", options->list,
                      "CSV of the images to use (default: the list of the run, for its own folder)");
   command.add_option("--images", options->images, "number of training images for calibration")
-      .check(whole_from(1, 1000000))
-      .capture_default_str();
+      .check(whole_from(1, 1000000));
   command
       .add_option("--percentile", options->percentile,
                   "percentage of magnitudes that int8 represents (100: all). The rest saturates")
-      .check(number_from(50.0, 100.0))
-      .capture_default_str();
+      .check(number_from(50.0, 100.0));
   add_run_option(command, "--threads", options->threads);
   add_run_option(command, "--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");

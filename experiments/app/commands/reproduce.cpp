@@ -119,8 +119,7 @@ void add_reproduce_command(Command& app, Context& context) {
   command
       .add_option("--out", options->out,
                   "HTML page. Its numbers go to a file of the same name with .json")
-      .output_file()
-      .capture_default_str();
+      .output_file();
   command.add_flag("--quick", options->quick, "use smaller problems");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { run(*options, context); });

@@ -356,18 +356,14 @@ void add_output_options(Command& command, RunOptions& options) {
   command
       .add_option("--save", options.save,
                   "files per image: a list of mask, probabilities, instances, overlay")
-      .check(read_by([](const std::string& text) { kinds_in(text); }, ""))
-      .capture_default_str();
-  command
-      .add_option("--format", options.files.format,
-                  "format of the pictures (default: that of the name --out, or png)")
-      .capture_default_str();
+      .check(read_by([](const std::string& text) { kinds_in(text); }, ""));
+  command.add_option("--format", options.files.format,
+                     "format of the pictures (default: that of the name --out, or png)");
   command
       .add_option(
           "--values", options.files.values,
           "value of a class in a mask: evenly spaced levels, class numbers, or training labels")
-      .only_with("--save", {"mask"})
-      .capture_default_str();
+      .only_with("--save", {"mask"});
   command.add_flag("--stack", options.stack, "write all sections of a stack to one TIFF")
       .only_with("--format", {"tiff"});
   command
@@ -376,19 +372,16 @@ void add_output_options(Command& command, RunOptions& options) {
       .check(whole_from(1, std::int64_t{1} << 32))
       .only_with("--format", {"tiff"})
       .not_with("--tta", {"flips"})
-      .not_with("--stack")
-      .capture_default_str();
+      .not_with("--stack");
   command.add_option("--objects", options.files.objects, "method that separates instances")
-      .only_with("--save", {"instances"})
-      .capture_default_str();
+      .only_with("--save", {"instances"});
   command
       .add_option("--instances-of", options.instances_of,
                   "classes with objects, by number or name (default: all except 0)")
       .only_with("--save", {"instances"});
   command.add_option("--seed-probability", options.seed, "smallest probability of a watershed seed")
       .check(number_from(0, 1))
-      .only_with("--objects", {"watershed"})
-      .capture_default_str();
+      .only_with("--objects", {"watershed"});
 }
 
 }  // namespace

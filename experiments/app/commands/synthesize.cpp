@@ -9,6 +9,7 @@
 #include "core/base/console.h"
 #include "core/base/error.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/folder_lock.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
@@ -33,9 +34,8 @@ struct SynthesizeOptions {
 void require_unused(const SynthesizeOptions& options, const segmentation::SyntheticOptions& data) {
   const auto runs = training::runs_on(options.out);
   if (runs.empty() || !segmentation::replaces_dataset(options.out, data, options.images)) return;
-  std::vector<std::string> names;
-  names.reserve(runs.size());
-  for (const auto& run : runs) names.push_back(fmt::format("\"{}\"", run.string()));
+  auto names = mapped<std::string>(
+      runs, [](const auto& run) { return fmt::format("\"{}\"", run.string()); });
   const auto trained = fmt::format("these runs trained on the images in \"{}\": {}", options.out,
                                    fmt::join(names, ", "));
   if (overwriting_allowed())
@@ -71,12 +71,9 @@ void add_synthesize_command(Command& app, Context& context) {
   command.add_option("--out", options->out, "folder for images/ and masks/")
       .output_folder()
       .required();
-  command.add_option("--images", options->images, "number of images")
-      .check(whole_from(1, 100000))
-      .capture_default_str();
+  command.add_option("--images", options->images, "number of images").check(whole_from(1, 100000));
   command.add_option("--size", options->size, "height and width in pixels")
-      .check(whole_from(16, 8192))
-      .capture_default_str();
+      .check(whole_from(16, 8192));
   add_run_option(command, "--seed", options->seed, "seed of the images");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { synthesize(*options, context); });

@@ -10,6 +10,7 @@
 
 #include "core/base/console.h"
 #include "core/base/error.h"
+#include "core/base/mapped.h"
 #include "core/io/output_ledger.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/option_rows.h"
@@ -283,9 +284,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   trainer.step(x, target, 1e-3F);  // warms up
   const auto traces = trainer.trace_step(x, target, 1e-3F);
   if (!options.out.empty()) {
-    std::vector<TracedRun> runs;
-    runs.reserve(traces.size());
-    for (const auto& trace : traces) runs.push_back(trace.run);
+    auto runs = mapped<TracedRun>(traces, [](const auto& trace) { return trace.run; });
     write_own_file(options.out, to_chrome_trace(runs));
   }
   report_ranks(options, traces, context.json);
@@ -440,9 +439,7 @@ Command add_product_trace(Command& trace, Context& context) {
   for (const auto& [name, side] :
        {std::pair{"--m", &options->product.m}, std::pair{"--k", &options->product.k},
         std::pair{"--n", &options->product.n}})
-    command.add_option(name, *side, "side of the product")
-        .check(whole_from(1, kMaxSide))
-        .capture_default_str();
+    command.add_option(name, *side, "side of the product").check(whole_from(1, kMaxSide));
   add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);
@@ -457,15 +454,11 @@ Command add_conv_trace(Command& trace, Context& context) {
       .add_option("--shape", options->conv.shape,
                   "input channels, output channels, height and width")
       .list_of(4)
-      .check(whole_from(1, kMaxSide))
-      .capture_default_str();
+      .check(whole_from(1, kMaxSide));
   command.add_option("--window", options->conv.window, "side of the kernel")
-      .check(whole_from(1, 31))
-      .capture_default_str();
-  command
-      .add_option("--pass", options->conv.pass,
-                  "the convolution, or its gradient for the data or the weights")
-      .capture_default_str();
+      .check(whole_from(1, 31));
+  command.add_option("--pass", options->conv.pass,
+                     "the convolution, or its gradient for the data or the weights");
   add_value_options(command, *options);
   add_array_options(command, options->machine);
   add_output_options(command, *options, context, true);

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 
@@ -115,8 +116,8 @@ void require_plain(const std::string& name) {
 /// Refuses a first line of several fields that names no column of images.
 void require_images(const Row& header, std::optional<std::size_t> image) {
   if (image || header.fields.size() == 1) return;
-  std::vector<std::string> found;
-  for (const auto& field : header.fields) found.push_back(fmt::format("\"{}\"", shown(field)));
+  auto found = mapped<std::string>(
+      header.fields, [](const auto& field) { return fmt::format("\"{}\"", shown(field)); });
   throw IoError(fmt::format(
       "line {} has the columns {}; a list of several columns begins with their names, and that of "
       "the images is one of {} (that of their splits one of {}, of their masks {})",

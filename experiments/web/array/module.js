@@ -89,6 +89,8 @@ const Module = (() => {
     },
     machines: () => array.ask("machines"),
     layers: () => array.ask("layers"),
+    // {"lines"}: of the instructions of a text.
+    assemble: (program) => array.ask("assemble", { program }),
     // The answer, with `twin` and, where it was asked for, `rtl` as recordings.
     run(request) {
       const answer = array.ask("run", request);

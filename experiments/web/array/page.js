@@ -64,7 +64,8 @@
   function requested() {
     const known = machines[$("machine").selectedIndex], latency = Number($("latency").value);
     const machine = { ...known.machine, pe_latency: latency, weight_scheme: $("scheme").value, dram: $("dram").value, dram_bytes: 1 << 22 };
-    return { machine, rtl: known.rtl && latency === known.machine.pe_latency, ...($("op").value === "conv" ? convolution() : product()) };
+    return { machine, rtl: known.rtl && latency === known.machine.pe_latency, ...($("op").value === "conv" ? convolution() : product()),
+      ...(Program.state.own ? { program: Program.text() } : {}) };
   }
 
   // --- the answer ---------------------------------------------------------------------------
@@ -120,7 +121,25 @@
       answer.recorded <= all ? ` The first ${count(answer.recorded)} cycles are shown above.` : ""}${cut}`;
   }
 
+  // Outputs of a program, a row of the last dimension per line.
+  function drawOutputs() {
+    const { outputs, unexpected, as_product: same } = answer;
+    $("expected").hidden = false;
+    $("expected").classList.toggle("wrong", unexpected !== "");
+    $("expected").textContent = unexpected ? `Not as the program's text expects: ${unexpected}.`
+      : /^\s*\.expect/m.test(request.program) ? "As the program's text expects."
+      : outputs.length > 0 ? "The program's text expects nothing."
+      : `The program ran on the memory of the product, and left it ${same ? "as the product's own program does" : "different from that of the product's own program"}.`;
+    $("result").caption.textContent = outputs.map(({ name, type, shape }) => `${name}: ${type}, ${shape.join(" × ")}`).join("; ");
+    $("result").tBodies[0].replaceChildren(...outputs.flatMap(({ name, shape, values }) => {
+      const wide = shape.at(-1), tall = Math.min(Math.ceil(values.length / wide), 64);
+      return Array.from({ length: tall }, (_, r) =>
+        row([tall > 1 ? `${name}, row ${r}` : name, ...values.slice(r * wide, (r + 1) * wide).map((v) => v.replace("-", "−"))]));
+    }));
+  }
   function drawResult() {
+    if (request.program !== undefined) return drawOutputs();
+    $("expected").hidden = true;
     const conv = request.op === "conv";
     const wide = conv ? request.height * request.width : request.n;
     const tall = Math.min(conv ? request.batch * request.filters : request.m, 64);
@@ -138,6 +157,9 @@
       Object.assign(tr.dataset, { start, end });
       return tr;
     }));
+    if (request.program === undefined) Program.show(answer.program.map(({ text }) => text).join("\n"), false);
+    Program.state.edited = false;
+    Program.accept();
   }
 
   function drawLanes() {
@@ -208,7 +230,7 @@
       known & 16 ? `${short(float(pe.sum), 9)} <code>${hex(pe.sum, 8)}</code>` : "–"}</dd></div></dl>`;
   }
   function drawNow() {
-    const running = answer.program.filter(({ start, end, unit }) => unit !== "halt" && start <= cycle && cycle < Math.max(end, start + 1));
+    const running = Program.running(answer.program, cycle);
     const stall = answer.stalls.find(([, from, to]) => from <= cycle && cycle < to);
     const units = ["load", "weights", "compute", "store"].map((unit) => {
       const first = running.find((one) => one.unit === unit);
@@ -222,6 +244,7 @@
     Stage.draw(answer, shown(), cycle, chosen);
     $("cycle").textContent = $("scrub").value = cycle;
     drawNow();
+    Program.mark(answer.program, cycle);
     drawChosen();
     drawAgreement();
     Lanes.move($("lanes"), cycle);
@@ -257,10 +280,14 @@
     pause();
     for (const input of document.querySelectorAll("#setup input[type=range]"))
       input.parentElement.querySelector("output").textContent = input.value;
+    const own = Program.state.own;
+    if (own && !Program.check()) return;
     try {
       request = requested();
-      answer = Module.run(request);
     } catch (error) { return fail(error); }
+    try {
+      answer = Module.run(request);
+    } catch (error) { return own ? Program.reject(error) : fail(error); }
     $("problem").hidden = true;
     delete document.body.dataset.stale;
     agreed = { upTo: 0, registers: 0, wrong: 0, first: "" };
@@ -274,8 +301,8 @@
     drawLost();
     drawResult();
     drawProgram();
-    // Begins where the array does.
-    const first = answer.program.find(({ text }) => text.startsWith("matmul"));
+    // A product begins where the array does, a program of the visitor with its first cycle.
+    const first = own ? null : answer.program.find(({ text }) => text.startsWith("matmul"));
     go(first ? first.start + 3 : 0);
     drawLanes();
     document.body.dataset.ready = String(Number(document.body.dataset.ready || 0) + 1);
@@ -304,7 +331,8 @@
   }
 
   function listen() {
-    const jumps = { first: () => go(0), back: () => go(cycle - 1), forth: () => go(cycle + 1), last: () => go(Infinity) };
+    const jumps = { first: () => go(0), back: () => go(cycle - 1), forth: () => go(cycle + 1), last: () => go(Infinity),
+      "event-back": () => go(Program.event(answer.program, cycle, false)), "event-forth": () => go(Program.event(answer.program, cycle, true)) };
     for (const [id, jump] of Object.entries(jumps)) $(id).addEventListener("click", () => { pause(); jump(); });
     $("play").addEventListener("click", toggle);
     $("speed").addEventListener("input", () => { if (timer) { pause(); play(); } });
@@ -330,6 +358,7 @@
       event.preventDefault();
       keys[event.key]();
     });
+    Program.listen({ run, back: run });
     addEventListener("resize", () => { if (answer) drawLanes(); });
   }
 
@@ -342,6 +371,8 @@
     $("layer").replaceChildren(new Option("none", ""), ...layers.map(({ name, channels, filters }) => new Option(`${name}: ${channels} → ${filters}`, name)));
     listen();
     arrange();
+    const given = JSON.parse($("given").textContent);
+    if (given) Program.show(given.text, true);
     run();
   }
   begin().catch(fail);

@@ -15,6 +15,7 @@
 #include "core/ops/conv.h"
 #include "experiments/web/array_run.h"
 #include "experiments/web/module/messages.h"
+#include "systolic/driver/listed_data.h"
 #include "systolic/driver/pair.h"
 #include "systolic/web/cxxrtl_model.h"
 #include "systolic/web/models.h"
@@ -28,6 +29,9 @@ namespace {
 
 /// PEs times cycles that are written down. Longer programs are shown so far.
 constexpr std::uint64_t kRecorded = 1'000'000;
+
+/// Elements of an output that the page shows.
+constexpr std::uint64_t kShownValues = 4096;
 
 /// Registers of a PE in a cycle. A weight is its bits with its enable above them.
 struct PeWords {
@@ -151,11 +155,13 @@ Json counters_json(const mmu::Counters& counters) {
   return json;
 }
 
-Json program_json(const ArrayRun& run) {
+/// `lines`: of the instructions in the text. Empty: one after the other.
+Json program_json(const ArrayRun& run, const std::vector<std::size_t>& lines) {
   Json list = Json::array();
   for (std::size_t i = 0; i < run.program.size(); ++i) {
     const auto* info = mmu::find_opcode(run.program[i].opcode());
     list.push_back({{"text", mmu::disassemble(run.program[i])},
+                    {"line", lines.empty() ? i + 1 : lines[i]},
                     {"unit", info->opcode == mmu::Opcode::Halt ? "halt" : to_string(info->unit)},
                     {"start", run.report.times[i].start},
                     {"end", run.report.times[i].end}});
@@ -190,22 +196,55 @@ std::string run_rtl(const ArrayRun& run, Json& answer) {
   return mmu::difference(report, run.report, run.program);
 }
 
+/// The results of a program's text, and the first one that the text expects otherwise.
+Json outputs_json(const mmu::Listing& listing, const ArrayRun& run) {
+  Json list = Json::array();
+  for (const auto& array : listing.arrays) {
+    if (array.is_input) continue;
+    Json values = Json::array();
+    for (std::uint64_t i = 0; i < std::min(array.elements(), kShownValues); ++i)
+      values.push_back(mmu::value_text(array.type, mmu::value_bits(array, run.after, i)));
+    list.push_back({{"name", array.name},
+                    {"type", to_string(array.type)},
+                    {"shape", array.shape},
+                    {"values", std::move(values)}});
+  }
+  return list;
+}
+
+/// {"lines"}: of the instructions of a program's text.
+Json assemble_request(const Json& request) {
+  return {{"lines", mmu::read_listing(request.at("program").get<std::string>()).lines}};
+}
+
 Json run_request(const Json& request) {
   const std::string machine_json = request.at("machine").dump();
   const auto machine = mmu::parse_machine(machine_json);
   state().rtl = {};
   state().signals.clear();
-  const auto run = run_on_array(systolic_backend(), array_problem(request), machine_json,
-                                Recorder(state().twin, machine));
+  std::optional<mmu::Listing> listing;
+  if (request.contains("program"))
+    listing = mmu::read_listing(request.at("program").get<std::string>());
+  auto run = run_on_array(systolic_backend(), array_problem(request), machine_json,
+                          Recorder(state().twin, machine));
+  const auto product = run.after;
+  if (listing) run = run_listing(*listing, run, Recorder(state().twin, machine));
   hand_on(state().twin, machine);
-  Json answer = {{"cycles", run.report.counters.cycles},
-                 {"recorded", std::min(run.report.counters.cycles + 1, longest(machine))},
-                 {"rows", machine.rows},
-                 {"columns", machine.columns},
-                 {"program", program_json(run)},
-                 {"stalls", stalls_json(run.report)},
-                 {"counters", counters_json(run.report.counters)},
-                 {"y", std::vector<float>(run.y.as<float>().begin(), run.y.as<float>().end())}};
+  Json answer = {
+      {"cycles", run.report.counters.cycles},
+      {"recorded", std::min(run.report.counters.cycles + 1, longest(machine))},
+      {"rows", machine.rows},
+      {"columns", machine.columns},
+      {"program", program_json(run, listing ? listing->lines : std::vector<std::size_t>())},
+      {"stalls", stalls_json(run.report)},
+      {"counters", counters_json(run.report.counters)}};
+  if (listing) {
+    answer["outputs"] = outputs_json(*listing, run);
+    answer["unexpected"] = mmu::first_unexpected(*listing, run.after, run.report.counters);
+    answer["as_product"] = std::ranges::equal(product, std::span(run.after).first(product.size()));
+  } else {
+    answer["y"] = std::vector<float>(run.y.as<float>().begin(), run.y.as<float>().end());
+  }
   if (request.at("rtl").get<bool>()) answer["difference"] = run_rtl(run, answer);
   return answer;
 }
@@ -252,6 +291,11 @@ const char* TRIPTYCH_EXPORT(layers)() {
 /// Runs what the request says, an object that page.js makes.
 const char* TRIPTYCH_EXPORT(run)() {
   return triptych::web::answer_with(triptych::web::run_request(triptych::web::request()));
+}
+
+/// Reads {"program": text} without running it.
+const char* TRIPTYCH_EXPORT(assemble)() {
+  return triptych::web::answer_with(triptych::web::assemble_request(triptych::web::request()));
 }
 
 const void* TRIPTYCH_EXPORT(pes)(int rtl) {

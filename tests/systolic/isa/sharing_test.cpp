@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "systolic/isa/simulator.h"
 
 namespace triptych::mmu {
@@ -85,9 +87,12 @@ TEST(Sharing, machine_files_have_up_to_eight_arrays) {
 }
 TEST(Sharing, waits_are_shown_where_there_are_any) {
   Counters counters;
-  EXPECT_EQ(named_counts(counters).back().name, "store_instructions");
+  const auto shown = [&] {
+    return std::ranges::count(named_counts(counters), "arbiter_wait_cycles", &NamedCount::name);
+  };
+  EXPECT_EQ(shown(), 0);
   counters.arbiter_wait_cycles = 7;
-  EXPECT_EQ(named_counts(counters).back().name, "arbiter_wait_cycles");
+  EXPECT_EQ(shown(), 1);
   EXPECT_TRUE(is_counter("arbiter_wait_cycles"));
   counters += counters;
   EXPECT_EQ(counters_from([&](const std::string& name) {
