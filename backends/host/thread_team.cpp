@@ -28,14 +28,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kAwake = std::chrono::microseconds(300);  // without work, until a thread sleeps
-constexpr auto kAlone = std::chrono::microseconds(30);   // until it lets others have its processor
 constexpr int kPauses = 64;                              // between two looks at the clock
 constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;
 constexpr std::size_t kLine = 64;  // bytes that processors pass to each other
 
+/// How long the caller keeps its processor while it waits. Then a helper may need it.
+constexpr auto kPatience = std::chrono::microseconds(30);
+
 /// Waiting for another thread: first with the processor kept, then with it offered to others.
 class Polling {
  public:
+  explicit Polling(Clock::duration patience) : patience_(patience) {}
   void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -44,11 +47,12 @@ class Polling {
     const auto now = Clock::now();
     if (pauses_ == kPauses) begin_ = now;
     waited_ = now - begin_;
-    if (waited_ > kAlone) std::this_thread::yield();
+    if (waited_ >= patience_) std::this_thread::yield();
   }
   Clock::duration waited() const { return waited_; }
 
  private:
+  Clock::duration patience_;
   std::int64_t pauses_ = 0;
   Clock::time_point begin_;
   Clock::duration waited_{};
@@ -93,7 +97,9 @@ class Bed {
 class TeamLoop {
  public:
   explicit TeamLoop(int threads)
-      : shares_(static_cast<std::size_t>(threads)), beds_(shares_.size() - 1) {}
+      : crowded_(threads > usable_processors()),
+        shares_(static_cast<std::size_t>(threads)),
+        beds_(shares_.size() - 1) {}
 
   int threads() const { return static_cast<int>(shares_.size()); }
   /// Runs a loop of so many units on its team. False where another thread runs one. Rethrows the
@@ -118,6 +124,10 @@ class TeamLoop {
   static bool has_place(std::uint64_t state, std::uint64_t last) {
     return (state & kPlaces) != 0 && state / kNumber != last;
   }
+  /// This thread keeps the caller of the last loop from its processor, though there are others.
+  bool beside_caller() const {
+    return !crowded_ && sched_getcpu() == processor_.load(std::memory_order_relaxed);
+  }
   bool join(std::uint64_t& last);
   void work(int index);
   bool work_on(Share& share);
@@ -129,6 +139,8 @@ class TeamLoop {
   alignas(kLine) internal::Loop loop_{};
   std::int64_t units_ = 0;
   std::size_t used_shares_ = 0;
+  std::atomic<int> processor_{-1};  ///< of the thread that began the loop
+  const bool crowded_;              ///< more threads than processors
   std::vector<Share> shares_;
   std::vector<Bed> beds_;  ///< of the helpers, from index 1
   bool started_ = false;
@@ -198,6 +210,7 @@ void TeamLoop::start(const std::shared_ptr<TeamLoop>& team) {
 void TeamLoop::publish(const internal::Loop& loop, std::int64_t units) {
   loop_ = loop;
   units_ = units;
+  if (const int processor = sched_getcpu(); processor != processor_) processor_ = processor;
   used_shares_ = static_cast<std::size_t>(std::min<std::int64_t>(units, threads()));
   for (std::size_t i = 0; i < used_shares_; ++i) {
     const auto bound = [&](std::size_t share) {
@@ -211,7 +224,8 @@ void TeamLoop::publish(const internal::Loop& loop, std::int64_t units) {
 
 void TeamLoop::finish() {
   state_.fetch_and(~kPlaces, std::memory_order_relaxed);
-  for (Polling polling; (state_.load(std::memory_order_acquire) & kHelpers) != 0;) polling.pause();
+  Polling polling(kPatience);
+  while ((state_.load(std::memory_order_acquire) & kHelpers) != 0) polling.pause();
   std::exception_ptr failure;
   if (failed_.exchange(false, std::memory_order_relaxed)) std::swap(failure, failure_);
   taken_.store(false, std::memory_order_release);
@@ -222,18 +236,21 @@ void TeamLoop::finish() {
 void TeamLoop::help(int index) {
   const Member member({.threads = threads(), .index = index});
   std::uint64_t last = 0;
-  Polling polling;
+  const Polling fresh(crowded_ ? Clock::duration() : kAwake);
+  auto polling = fresh;
   while (!dismissed_.load(std::memory_order_relaxed)) {
-    if (join(last)) {
+    const bool beside = beside_caller();
+    if (!beside && join(last)) {
       work(index);
       state_.fetch_sub(kHelper, std::memory_order_release);
-      polling = {};
+      polling = fresh;
     } else if (polling.waited() < kAwake) {
       polling.pause();
+      if (beside) std::this_thread::yield();
     } else {
       beds_[static_cast<std::size_t>(index - 1)].sleep(
           [&] { return dismissed_ || has_place(state_, last); });
-      polling = {};
+      polling = fresh;
     }
   }
 }

@@ -44,24 +44,26 @@ TEST(ThreadTeam, runs_each_element_once_in_pieces_of_the_grain) {
   }
 }
 
-/// Each piece waits until all threads have one.
+/// Each piece waits until all threads have one. More threads than processors join at once.
 TEST(ThreadTeam, uses_all_its_threads_with_an_index_each) {
-  constexpr int kThreads = 3;
-  ThreadTeam team(kThreads);
+  const int threads = usable_processors() + 1;
+  ThreadTeam team(threads);
   for (int loop = 0; loop < 20; ++loop) {
     std::mutex mutex;
     std::set<int> indices;
     std::atomic<int> arrived = 0;
     team.execute([&] {
-      EXPECT_EQ(max_threads(), kThreads);
-      parallel_for(kThreads, 1, [&](std::int64_t, std::int64_t) {
+      EXPECT_EQ(max_threads(), threads);
+      parallel_for(threads, 1, [&](std::int64_t, std::int64_t) {
         ++arrived;
-        while (arrived < kThreads) std::this_thread::yield();
+        while (arrived < threads) std::this_thread::yield();
         const std::lock_guard lock(mutex);
         indices.insert(thread_index());
       });
     });
-    EXPECT_EQ(indices, (std::set{0, 1, 2}));
+    EXPECT_EQ(std::ssize(indices), threads);
+    EXPECT_EQ(*indices.begin(), 0);
+    EXPECT_EQ(*indices.rbegin(), threads - 1);
   }
 }
 
