@@ -9,11 +9,11 @@ set(TRIPTYCH_core_PACKAGES "fmt")
 
 set(TRIPTYCH_cpu_LIBRARIES host cpu)
 set(TRIPTYCH_cpu_USES core)
-set(TRIPTYCH_cpu_PACKAGES "TBB" "hwy CONFIG")
+set(TRIPTYCH_cpu_PACKAGES "Threads" "hwy CONFIG")
 
 set(TRIPTYCH_cuda_LIBRARIES cuda)
 set(TRIPTYCH_cuda_USES core cpu)  # the library host
-set(TRIPTYCH_cuda_PACKAGES "Boost 1.74 CONFIG COMPONENTS context")
+set(TRIPTYCH_cuda_PACKAGES "TBB" "Boost 1.74 CONFIG COMPONENTS context")
 if(TRIPTYCH_WITH_CUDA)
   list(APPEND TRIPTYCH_cuda_PACKAGES "CUDAToolkit")
 endif()

@@ -18,11 +18,7 @@ target_compile_definitions(fmt INTERFACE FMT_HEADER_ONLY)
 # One instruction set, which needs no choosing and no code of the library's.
 target_compile_definitions(hwy INTERFACE HWY_COMPILE_ONLY_STATIC)
 target_compile_options(hwy INTERFACE -msimd128)
-# oneTBB on one thread, and the names of a system that has no files.
-add_library(tbb INTERFACE)
-target_include_directories(tbb SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/experiments/web/stand_in)
-target_compile_options(tbb INTERFACE "SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/stand_in/system.h")
-add_library(TBB::tbb ALIAS tbb)
+add_library(Threads::Threads INTERFACE IMPORTED)  # there are none
 add_library(Eigen3::Eigen INTERFACE IMPORTED)  # of steps that are left out
 # Sections that nothing reaches are dropped; locks of the one thread there is are nothing.
 target_compile_options(triptych_flags INTERFACE -Os -ffunction-sections -fdata-sections)
@@ -36,5 +32,7 @@ foreach(room core/base core/tensor core/ops core/graph core/autodiff core/runtim
              backends/host backends/cpu backends/systolic)
   add_subdirectory(${room} EXCLUDE_FROM_ALL)
 endforeach()
+# The names of a system that has no files.
+target_compile_options(triptych_host PUBLIC "SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/stand_in/system.h")
 target_compile_options(triptych_mmu_isa PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/stand_in/names.h")
 add_subdirectory(experiments/web/module)

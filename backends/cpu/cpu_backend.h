@@ -1,4 +1,4 @@
-// The CPU as a backend: oneTBB threads, SIMD chosen at run time. One task arena per device, so that
+// The CPU as a backend: threads, SIMD chosen at run time. One team of threads per device, so that
 // several CPU devices with thread counts of their own share a process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

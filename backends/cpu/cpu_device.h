@@ -1,4 +1,4 @@
-// One CPU device: it has its own task arena, and its threads flush subnormals to zero, so that
+// One CPU device: it has its own team of threads, which flush subnormals to zero, so that
 // every contract computes with the same rule on every thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

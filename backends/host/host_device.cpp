@@ -2,7 +2,6 @@
 #include "backends/host/host_device.h"
 
 #include <fmt/core.h>
-#include <tbb/info.h>
 
 #include <cstring>
 #include <new>
@@ -45,15 +44,7 @@ HostDevice::HostDevice(std::string name, const DeviceOptions& options)
     : name_(std::move(name)),
       threads_(checked_threads(name_, options)),
       opened_(std::chrono::steady_clock::now()),
-      arena_(threads_) {
-  if (threads_ > usable_processors()) {
-    more_workers_.emplace(tbb::global_control::max_allowed_parallelism,
-                          static_cast<std::size_t>(threads_));
-  }
-  // Workers compute with the floating-point settings under which their arena was initialised.
-  const FlushSubnormals flush;
-  arena_.initialize();
-}
+      team_(threads_) {}
 
 std::unique_ptr<DeviceBuffer> HostDevice::allocate(std::size_t bytes) {
   // An overcommitting system grants more than it has and then kills whoever touches it.
@@ -77,17 +68,12 @@ void HostDevice::download(std::byte* host_target, const std::byte* device_source
 }
 
 void HostDevice::submit(int, const std::function<void(Stream*)>& enqueue) {
-  arena_.execute([&] {
-    const FlushSubnormals flush;
-    enqueue(stream());
-  });
+  team_.execute([&] { enqueue(stream()); });
 }
 
 Duration HostDevice::elapsed() {
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - opened_;
   return {time.count(), TimeKind::Measured};
 }
-
-int usable_processors() { return tbb::info::default_concurrency(); }
 
 }  // namespace triptych

@@ -1,17 +1,14 @@
-// A device that is this processor: its memory is host memory, and it has its own task arena. The
-// threads of the arena flush subnormals to zero, so that every contract computes with the same rule
-// on every thread.
+// A device that is this processor: its memory is host memory, and it has its own team of threads.
+// They flush subnormals to zero, so that every contract computes with the same rule on every
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
-
 #include <chrono>
 #include <memory>
-#include <optional>
+#include <string>
 
-#include "backends/host/flush_subnormals.h"
+#include "backends/host/thread_team.h"
 #include "core/runtime/device.h"
 
 namespace triptych {
@@ -40,11 +37,7 @@ class HostDevice : public Device {
   std::string name_;
   int threads_;
   std::chrono::steady_clock::time_point opened_;
-  std::optional<tbb::global_control> more_workers_;  ///< for a request of more than the machine has
-  tbb::task_arena arena_;
+  ThreadTeam team_;
 };
-
-/// Processors that this process may run on.
-int usable_processors();
 
 }  // namespace triptych

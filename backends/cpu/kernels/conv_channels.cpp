@@ -7,12 +7,10 @@
 #include <cstring>
 
 #include "backends/cpu/gemm/gemm_blocks.h"
-#include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/prefetch.h"
-#include "backends/cpu/kernels/conv_store.h"
+#include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
-#include "core/ops/conv.h"
 
 namespace triptych::cpu {
 namespace {
@@ -25,20 +23,10 @@ constexpr std::int64_t kPatchFloats = 2'000'000;
 // Blocks for each thread that threads of unequal speed share well.
 constexpr std::int64_t kBlocksPerThread = 4;
 
-ConvGeometry geometry_of(const KernelQuery& query) {
-  return query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-}
-
-class ConvChannels : public Kernel {
+class ConvChannels : public FloatConv {
  public:
   ConvChannels(const KernelQuery& query, Device& device)
-      : g_(geometry_of(query)),
-        relu_(has_relu(query.as<Conv>())),
-        x_stride_(query.inputs[0].outer_stride),
-        w_stride_(query.inputs[1].outer_stride),
-        y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
-        threads_(device_threads(device)),
+      : FloatConv(query, device),
         grid_(patch_grid(g_)),
         taps_(all_taps(g_)),
         depth_(g_.group_in() * g_.taps()),
@@ -213,13 +201,6 @@ class ConvChannels : public Kernel {
     store.store({m, {0, g_.out_plane()}, rows, row_floats()});
   }
 
-  ConvGeometry g_;
-  bool relu_;
-  std::int64_t x_stride_;
-  std::int64_t w_stride_;
-  std::int64_t y_stride_;
-  Rounding rounding_;
-  std::int64_t threads_;
   PatchGrid grid_;
   std::vector<std::int64_t> taps_;
   std::int64_t depth_;   ///< K

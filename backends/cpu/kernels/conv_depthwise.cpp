@@ -5,25 +5,18 @@
 #include <algorithm>
 #include <functional>
 
-#include "backends/cpu/gemm/gemm_kernel.h"
-#include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/window_plane.h"
-#include "core/ops/conv.h"
 
 namespace triptych::cpu {
 namespace {
 
-class ConvDepthwise : public Kernel {
+class ConvDepthwise : public FloatConv {
  public:
   ConvDepthwise(const KernelQuery& query, Device& device)
-      : g_(geometry_of(query)),
-        relu_(has_relu(query.as<Conv>())),
-        x_stride_(query.inputs[0].outer_stride),
-        w_stride_(query.inputs[1].outer_stride),
-        y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
+      : FloatConv(query, device),
         scratch_(g_.window, device_threads(device)),
         weights_(
             g_.out_channels * g_.taps(),
@@ -54,10 +47,6 @@ class ConvDepthwise : public Kernel {
   }
 
  private:
-  static ConvGeometry geometry_of(const KernelQuery& query) {
-    return query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-  }
-
   void round_weights(const float* from, float* to) const {
     for (std::int64_t o = 0; o < g_.out_channels; ++o, from += w_stride_, to += g_.taps()) {
       if (rounding_ == Rounding::None) {
@@ -93,12 +82,6 @@ class ConvDepthwise : public Kernel {
     }
   }
 
-  ConvGeometry g_;
-  bool relu_;
-  std::int64_t x_stride_;
-  std::int64_t w_stride_;
-  std::int64_t y_stride_;
-  Rounding rounding_;
   PlaneScratch<float> scratch_;
   PackedOperand weights_;
 };

@@ -4,12 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "backends/cpu/gemm/gemm_kernel.h"
-#include "backends/cpu/kernels/conv_store.h"
+#include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/tap_chains.h"
 #include "core/base/checked_math.h"
-#include "core/ops/conv.h"
 
 namespace triptych::cpu {
 namespace {
@@ -21,25 +19,15 @@ constexpr std::int64_t kMostPositions = 512;
 // Less work than this is not worth a task of its own.
 constexpr std::int64_t kTaskMultiplies = 65536;
 
-ConvGeometry geometry_of(const KernelQuery& query) {
-  return query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-}
-
 /// Rows (axis 0) or columns that the windows read.
 std::int64_t padded_size(const Window& w, int axis) {
   return (w.out[axis] - 1) * w.stride[axis] + w.extent(axis);
 }
 
-class ConvDepthwiseChannels : public Kernel {
+class ConvDepthwiseChannels : public FloatConv {
  public:
   ConvDepthwiseChannels(const KernelQuery& query, Device& device)
-      : g_(geometry_of(query)),
-        relu_(has_relu(query.as<Conv>())),
-        x_stride_(query.inputs[0].outer_stride),
-        w_stride_(query.inputs[1].outer_stride),
-        y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
-        threads_(device_threads(device)),
+      : FloatConv(query, device),
         columns_(padded_size(g_.window, 1)),
         weights_(
             blocks() * g_.taps() * kSideBySide,
@@ -143,13 +131,6 @@ class ConvDepthwiseChannels : public Kernel {
     }
   }
 
-  ConvGeometry g_;
-  bool relu_;
-  std::int64_t x_stride_;
-  std::int64_t w_stride_;
-  std::int64_t y_stride_;
-  Rounding rounding_;
-  std::int64_t threads_;
   std::int64_t columns_;            ///< of a padded image
   std::vector<std::int64_t> taps_;  ///< floats from an output's first operand
   PackedOperand weights_;

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "backends/cpu/gemm/gemm_kernel.h"
-#include "backends/cpu/kernels/conv_store.h"
+#include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/window_plane.h"
 #include "core/base/checked_math.h"
-#include "core/ops/conv.h"
 
 namespace triptych::cpu {
 namespace {
@@ -26,23 +24,13 @@ constexpr std::int64_t kBlocksPerThread = 4;
 // Less work than this is not worth a task of its own.
 constexpr std::int64_t kTaskMultiplies = 65536;
 
-ConvGeometry geometry_of(const KernelQuery& query) {
-  return query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-}
-
 /// Floats of a laid-out plane, which begins at a cache line.
 std::int64_t plane_floats(const WindowPlane& layout) { return round_up(layout.elements(), 16); }
 
-class ConvInPlace : public Kernel {
+class ConvInPlace : public FloatConv {
  public:
   ConvInPlace(const KernelQuery& query, Device& device)
-      : g_(geometry_of(query)),
-        relu_(has_relu(query.as<Conv>())),
-        x_stride_(query.inputs[0].outer_stride),
-        w_stride_(query.inputs[1].outer_stride),
-        y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
-        threads_(device_threads(device)),
+      : FloatConv(query, device),
         layout_(g_.window),
         plane_(plane_floats(layout_)),
         taps_(all_taps(g_)),
@@ -183,13 +171,6 @@ class ConvInPlace : public Kernel {
     }
   }
 
-  ConvGeometry g_;
-  bool relu_;
-  std::int64_t x_stride_;
-  std::int64_t w_stride_;
-  std::int64_t y_stride_;
-  Rounding rounding_;
-  std::int64_t threads_;
   WindowPlane layout_;
   std::int64_t plane_;  ///< floats of a laid-out plane
   std::vector<std::int64_t> taps_;

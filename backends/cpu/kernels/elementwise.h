@@ -12,7 +12,7 @@
 
 namespace triptych::cpu {
 
-/// Elements that are worth a task of their own.
+/// Elements that are worth a task of their own, with one operation each.
 inline constexpr std::int64_t kElementwiseGrain = 16384;
 
 /// Elements that a row function handles at once when an operand must be converted or repeated.
@@ -31,8 +31,10 @@ class ElementwiseLoop {
  public:
   using Offsets = std::array<std::int64_t, kOperands>;
 
-  ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides)
-      : walk_(shape, strides) {
+  /// `operations`: of an element, at least 1.
+  ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides,
+                  std::int64_t operations = 1)
+      : walk_(shape, strides), grain_(kElementwiseGrain / operations) {
     // Rows must be contiguous. An operand with a gap or a first axis alone has rows of one element.
     const auto one_by_one = [](const Offsets& axis) {
       return std::ranges::all_of(axis, [](auto stride) { return stride <= 1; });
@@ -65,21 +67,20 @@ class ElementwiseLoop {
   template <class Rows>
   void run_rows(const Rows& rows) const {
     const auto neighbours = walk_.sizes.back();
-    parallel_for(walk_.elements / row_, kElementwiseGrain / row_,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   while (begin < end) {
-                     const auto left = std::min(end - begin, neighbours - begin % neighbours);
-                     const auto count = std::min(left, kRowBlock / row_);
-                     rows(offsets_at(begin, 0), count);
-                     begin += count;
-                   }
-                 });
+    parallel_for(walk_.elements / row_, grain_ / row_, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const auto left = std::min(end - begin, neighbours - begin % neighbours);
+        const auto count = std::min(left, kRowBlock / row_);
+        rows(offsets_at(begin, 0), count);
+        begin += count;
+      }
+    });
   }
 
   /// Calls row(offsets, count) for disjoint pieces of rows, in parallel.
   template <class Row>
   void run(const Row& row) const {
-    parallel_for(walk_.elements, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(walk_.elements, grain_, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const auto within = begin % row_;
         const auto count = std::min(end - begin, row_ - within);
@@ -102,6 +103,7 @@ class ElementwiseLoop {
   }
 
   BroadcastWalk<kOperands> walk_;
+  std::int64_t grain_;
   std::int64_t row_ = 1;
   Offsets row_strides_{};
 };

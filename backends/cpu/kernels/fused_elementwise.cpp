@@ -55,13 +55,8 @@ Step prepared(const ChainStep& step) {
 
 class ChainKernel : public Kernel {
  public:
-  ChainKernel(const KernelQuery& query, Device&) : rows_(query) {
-    const auto chain = query.as<FusedElementwise>().chain(query.inputs.size());
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-      steps_.push_back(prepared(chain[i]));
-      steps_.back().begins_ramp = is_ramp(std::span(chain).subspan(i));
-    }
-  }
+  ChainKernel(const KernelQuery& query, Device&)
+      : ChainKernel(query, query.as<FusedElementwise>().chain(query.inputs.size())) {}
 
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
@@ -77,6 +72,14 @@ class ChainKernel : public Kernel {
  private:
   using Rows = NodeRows<FusedElementwise::kMostInputs, sizeof(float)>;
   using Inputs = Rows::Inputs;
+
+  ChainKernel(const KernelQuery& query, std::span<const ChainStep> chain)
+      : rows_(query, std::max<std::int64_t>(1, std::ssize(chain))) {
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      steps_.push_back(prepared(chain[i]));
+      steps_.back().begins_ramp = is_ramp(chain.subspan(i));
+    }
+  }
 
   static const float* floats(const std::byte* x) { return reinterpret_cast<const float*>(x); }
 

@@ -20,9 +20,10 @@ class NodeRows {
  public:
   using Inputs = std::array<RowInput, kInputs>;
 
-  explicit NodeRows(const KernelQuery& query)
+  /// `operations`: of an element, at least 1.
+  explicit NodeRows(const KernelQuery& query, std::int64_t operations = 1)
       : inputs_(std::min(kInputs, query.inputs.size())),
-        loop_(query.outputs[0].spec.shape, strides_of(query)),
+        loop_(query.outputs[0].spec.shape, strides_of(query), operations),
         output_bytes_(bytes_of(query.outputs[0])) {
     for (std::size_t k = 0; k < inputs_; ++k) bytes_[k] = bytes_of(query.inputs[k]);
   }

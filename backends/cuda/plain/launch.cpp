@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "backends/cuda/emulation/cost_model.h"
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/cuda/plain/signals.h"
+#include "backends/host/thread_team.h"
 
 namespace triptych::cuda::plain {
 namespace {
@@ -110,8 +110,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   }
   stream.tell(model ? &*model : launch.watcher);
   const SignalGuard guard;
-  tbb::task_arena arena(launch.threads);
-  arena.execute([&] {
+  ThreadTeam team(launch.threads);
+  team.execute([&] {
     stream.run(launch.kernel.c_str(), launch.shape, [&] {
       watch.enter();
       launch.call();

@@ -10,6 +10,7 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/windows/window_plane.h"
+#include "backends/host/flush_subnormals.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "tests/unit/cpu/run_kernel.h"

@@ -52,29 +52,6 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
   EXPECT_EQ(CpuDevice({}).threads(), usable_processors());
 }
 
-/// A thread finds at its index the data that the previous thread with that index left. Nothing but
-/// the order of tasks tells ThreadSanitizer of it here.
-TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
-  triptych::internal::TaskOrder order;
-  std::atomic<bool> left = false;
-  int memory = 0;
-  std::thread first([&] {
-    order.begin_task(1);
-    memory += 1;
-    order.end_task(1);
-    left.store(true, std::memory_order_relaxed);
-  });
-  std::thread second([&] {
-    while (!left.load(std::memory_order_relaxed)) std::this_thread::yield();
-    order.begin_task(1);
-    memory += 2;
-    order.end_task(1);
-  });
-  first.join();
-  second.join();
-  EXPECT_EQ(memory, 3);
-}
-
 TEST(CpuDevice, refuses_options_that_it_does_not_know) {
   EXPECT_THROW(backend().open({.index = 1}), InvalidArgument);
   EXPECT_THROW(backend().open({.threads = -1}), InvalidArgument);

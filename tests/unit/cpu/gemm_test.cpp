@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "backends/host/flush_subnormals.h"
 #include "core/ops/matmul.h"
 #include "tests/unit/cpu/run_kernel.h"
 

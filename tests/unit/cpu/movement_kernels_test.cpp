@@ -3,14 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
 
 #include <cmath>
 #include <cstring>
 #include <set>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/host/thread_team.h"
 #include "core/base/random.h"
 #include "core/conformance/op_case.h"
 #include "core/ops/concat.h"
@@ -147,10 +146,7 @@ std::vector<Tensor> run(const OpCase& test, const std::vector<Tensor>& inputs, R
     in.reserve(x.size());
     for (const auto& laid : x) in.push_back(laid.memory.data());
     std::byte* out = y.memory.data();
-    const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, 5);
-    tbb::task_arena(how.threads).execute([&] {
-      kernel->run({.inputs = in, .outputs = {&out, 1}});
-    });
+    ThreadTeam(how.threads).execute([&] { kernel->run({.inputs = in, .outputs = {&out, 1}}); });
     std::vector<Tensor> result;
     result.push_back(y.store());
     return result;

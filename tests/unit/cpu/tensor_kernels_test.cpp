@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backends/host/flush_subnormals.h"
 #include "core/base/exact_math.h"
 #include "core/base/reduction.h"
 #include "core/ops/batch_normalization.h"
