@@ -10,8 +10,8 @@ namespace {
 
 inline constexpr std::int64_t kWarps = kBlock / kLanes;
 
-/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time. `parts` blocks
-/// of threads share a channel, so that few channels fill a GPU, too.
+/// Tensors [N, C, ...] as planes. `parts` blocks of threads share a channel, so that few channels
+/// fill a GPU, too.
 struct ChannelPlanes {
   std::int64_t batch = 0, channels = 0, plane = 0;
   std::int64_t blocks = 0;  ///< of the tree per channel
@@ -19,18 +19,18 @@ struct ChannelPlanes {
 
   explicit ChannelPlanes(const Shape& x)
       : batch(x[0]), channels(x[1]), plane(x.elements_between(2, x.rank())) {
-    constexpr std::int64_t kEnough = 2048;
     blocks = batch * reduction_blocks(plane);
-    const auto wanted = kEnough / std::max<std::int64_t>(channels, 1);
-    parts = std::max<std::int64_t>(std::min(wanted, (blocks + kWarps - 1) / kWarps), 1);
+    parts = parts_for(kWarps);
+  }
+  /// For kernels whose warps work on kEach blocks of the tree at once.
+  template <int kEach>
+  ChannelPlanes by_teams() const {
+    auto planes = *this;
+    planes.parts = parts_for(kWarps * kEach);
+    return planes;
   }
   LaunchShape shape() const {
     return {{static_cast<unsigned>(channels * parts)}, {kBlock}, sizeof(FoldSpace<float>)};
-  }
-  /// True when each plane of them lies at a multiple of four elements from their start.
-  template <class... Spans>
-  bool moves_vectors(const Spans&... spans) const {
-    return plane % 4 == 0 && (... && (spans.stride % 4 == 0));
   }
   std::size_t result_bytes() const {
     return static_cast<std::size_t>(channels * blocks) * sizeof(float);
@@ -41,16 +41,25 @@ struct ChannelPlanes {
   __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
   __device__ float elements() const { return static_cast<float>(batch * plane); }
 
-  /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this warp.
-  template <class Visit>
+  /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this team.
+  /// Teams without a block get one beyond the end, without elements.
+  template <int kEach, class Visit>
   __device__ void for_each_block(const Visit& visit) const {
     const std::int64_t per_plane = reduction_blocks(plane);
-    for (auto block = blockIdx.x % parts * kWarps + warp_of_block(); block < blocks;
-         block += parts * kWarps) {
+    const std::int64_t warp = blockIdx.x % parts * kWarps + warp_of_block();
+    for_each_of_team<kEach>(warp, parts * kWarps, blocks, [&](auto block, bool is_inside) {
       const std::int64_t first = block % per_plane * kReductionBlock;
-      const std::int64_t rest = plane - first;
+      const std::int64_t rest = is_inside ? plane - first : 0;
       visit(block, block / per_plane, first, rest < kReductionBlock ? rest : kReductionBlock);
-    }
+    });
+  }
+
+ private:
+  /// So that `at_once` blocks of the tree keep a block of threads busy.
+  std::int64_t parts_for(std::int64_t at_once) const {
+    constexpr std::int64_t kEnough = 2048;
+    const auto wanted = kEnough / std::max<std::int64_t>(channels, 1);
+    return std::max<std::int64_t>(std::min(wanted, (blocks + at_once - 1) / at_once), 1);
   }
 };
 
@@ -84,8 +93,10 @@ struct ChannelResults {
   Global<float> data;
   std::int64_t blocks = 0;
 
+  /// `value` is that of the team's member 0.
+  template <int kEach>
   __device__ void put(std::int64_t channel, std::int64_t block, float value) const {
-    if (lane_of_warp() == 0) data[channel * blocks + block] = value;
+    if (FoldTeam<kEach>::member() == 0 && block < blocks) data[channel * blocks + block] = value;
   }
 };
 
@@ -115,16 +126,19 @@ struct ChannelValues {
   bool relu = false;
 };
 
+template <int kEach>
 __global__ void channel_sums_kernel(ChannelPlanes planes, Images<const float> x,
                                     ChannelResults sums) {
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
-    const auto values = x.at(planes, image, first);
-    const auto value = [&](std::int64_t i) -> float { return values[i]; };
-    sums.put(planes.channel(), block, fold_block_by_warp<SumOf<float>>(count, value));
+  planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
+    const auto here = x.at(planes, image, first);
+    const auto read = [&](std::int64_t i) { return here.template load<kEach>(i); };
+    const float sum = fold_block_by_team<SumOf<float>, kEach>(count, read);
+    sums.put<kEach>(planes.channel(), block, sum);
   });
 }
 
 /// The mean, and sums of (x - mean)^2.
+template <int kEach>
 __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float> x,
                                        Global<const float> sums, ChannelResults squares,
                                        ChannelValues values) {
@@ -136,19 +150,18 @@ __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float>
     values.new_mean[channel] = scalar::running_average(old_mean, mean, values.momentum);
     values.mean[channel] = mean;
   }
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+  planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
     const auto here = x.at(planes, image, first);
     const auto square = [&](std::int64_t i) {
-      const float value = here[i];
-      return (value - mean) * (value - mean);
+      auto value = here.template load<kEach>(i);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) value[e] = (value[e] - mean) * (value[e] - mean);
+      return value;
     };
-    squares.put(channel, block, fold_block_by_warp<SumOf<float>>(count, square));
+    const float sum = fold_block_by_team<SumOf<float>, kEach>(count, square);
+    squares.put<kEach>(channel, block, sum);
   });
 }
-
-/// Elements that one access of normalize_kernel and of its gradient moves.
-template <bool kVectors>
-inline constexpr int kWidth = kVectors ? 4 : 1;
 
 /// Calls read(i) for the elements i, i + 1, ... of a block of the tree, kEach at a time, and
 /// write(i, its result). Two reads start before the first write, because nvcc must assume that the
@@ -166,7 +179,7 @@ __device__ void for_each_element(std::int64_t count, const Read& read, const Wri
 }
 
 /// y, from the batch's own statistics when training.
-template <bool kTraining, bool kVectors>
+template <bool kTraining, int kEach>
 __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
                                  Global<const float> squares, ChannelValues values,
                                  Images<float> y) {
@@ -188,10 +201,9 @@ __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
     deviation = scalar::inverse_deviation(values.old_variance[channel], values.epsilon);
   }
   const float factor = values.scale[channel] * deviation, bias = values.bias[channel];
-  planes.for_each_block([&](auto, auto image, auto first, auto count) {
+  planes.for_each_block<1>([&](auto, auto image, auto first, auto count) {
     const auto from = x.at(planes, image, first);
     const auto to = y.at(planes, image, first);
-    constexpr int kEach = kWidth<kVectors>;
     for_each_element<kEach>(
         count, [&](std::int64_t i) { return from.template load<kEach>(i); },
         [&](std::int64_t i, const Vector<float, kEach>& in) {
@@ -244,10 +256,10 @@ class BatchNormalizationKernel : public Kernel {
                  const ChannelValues& values) const {
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
-    const bool vectors = planes_.moves_vectors(x_, y_) && is_aligned<16>(x, y);
+    const bool fours = moves_fours({planes_.plane, x_.stride, y_.stride}, x, y);
     launch(args.stream, "batch_normalization", planes_.shape(),
-           vectors ? normalize_kernel<kTraining, true> : normalize_kernel<kTraining, false>,
-           planes_, x_.over(x), squares, values, y_.over(y));
+           fours ? normalize_kernel<kTraining, 4> : normalize_kernel<kTraining, 1>, planes_,
+           x_.over(x), squares, values, y_.over(y));
   }
 
   void train(const KernelArgs& args) const {
@@ -259,13 +271,23 @@ class BatchNormalizationKernel : public Kernel {
     values.deviation = {args.out<float>(4), channels};
     auto* sums = reinterpret_cast<float*>(args.scratch);
     auto* squares = sums + results;
-    const auto x = x_.over(args.in<float>(0));
-    launch(args.stream, "batch_normalization_sums", planes_.shape(), channel_sums_kernel, planes_,
-           x, ChannelResults{{sums, results}, planes_.blocks});
-    launch(args.stream, "batch_normalization_squares", planes_.shape(), channel_squares_kernel,
-           planes_, x, Global<const float>(sums, results),
-           ChannelResults{{squares, results}, planes_.blocks}, values);
+    moves_fours({planes_.plane, x_.stride}, args.inputs[0])
+        ? find_statistics<4>(args, sums, squares, values)
+        : find_statistics<1>(args, sums, squares, values);
     normalize<true>(args, Global<const float>(squares, results), values);
+  }
+
+  template <int kEach>
+  void find_statistics(const KernelArgs& args, float* sums, float* squares,
+                       const ChannelValues& values) const {
+    const auto planes = planes_.by_teams<kEach>();
+    const auto results = planes.channels * planes.blocks;
+    const auto x = x_.over(args.in<float>(0));
+    launch(args.stream, "batch_normalization_sums", planes.shape(), channel_sums_kernel<kEach>,
+           planes, x, ChannelResults{{sums, results}, planes.blocks});
+    launch(args.stream, "batch_normalization_squares", planes.shape(),
+           channel_squares_kernel<kEach>, planes, x, Global<const float>(sums, results),
+           ChannelResults{{squares, results}, planes.blocks}, values);
   }
 
   BatchNormalization op_;
@@ -299,27 +321,42 @@ struct ChannelGradient {
   }
 };
 
+/// Neighbours of x and dy.
+template <int kEach>
+struct InputPair {
+  Vector<float, kEach> x, dy;
+};
+
 /// Sums of dy and of dy xhat.
+template <int kEach>
 __global__ void gradient_sums_kernel(ChannelPlanes planes, Images<const float> x,
                                      Images<const float> dy, GradientValues values,
                                      ChannelResults sums, ChannelResults products) {
   const std::int64_t channel = planes.channel();
   const ChannelGradient k(values, channel);
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+  planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
     const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
-    float sum = 0, product = 0;  // of this lane of the tree
-    const auto read = [&](std::int64_t i) { return Vector<float, 2>{{xs[i], dys[i]}}; };
-    for_each_of_lane<8>(count, read, [&](const Vector<float, 2>& pair) {
-      const float gradient = k.arriving(pair[0], pair[1]);
-      sum += gradient;
-      product += gradient * ((pair[0] - k.mean) * k.deviation);
+    Vector<float, kEach> sum = {}, product = {};  // of this thread's lanes of the tree
+    const auto read = [&](std::int64_t i) {
+      return InputPair<kEach>{xs.template load<kEach>(i), dys.template load<kEach>(i)};
+    };
+    constexpr int kAhead = kEach == 1 ? 8 : 4;
+    for_each_of_lanes<kEach, kAhead>(count, read, [&](const InputPair<kEach>& in) {
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) {
+        const float gradient = k.arriving(in.x[e], in.dy[e]);
+        sum[e] += gradient;
+        product[e] += gradient * ((in.x[e] - k.mean) * k.deviation);
+      }
     });
-    sums.put(channel, block, fold_lanes<SumOf<float>>(sum));
-    products.put(channel, block, fold_lanes<SumOf<float>>(product));
+    const float sum_of_block = fold_lanes<SumOf<float>>(sum);
+    sums.put<kEach>(channel, block, sum_of_block);
+    const float product_of_block = fold_lanes<SumOf<float>>(product);
+    products.put<kEach>(channel, block, product_of_block);
   });
 }
 
-template <bool kVectors>
+template <int kEach>
 __global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const float> x,
                                           Images<const float> dy, Global<const float> sums,
                                           Global<const float> products, GradientValues values,
@@ -334,21 +371,16 @@ __global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const flo
   }
   const ChannelGradient k(values, channel);
   const float mean_dy = dbias / planes.elements(), mean_dy_xhat = dscale / planes.elements();
-  planes.for_each_block([&](auto, auto image, auto first, auto count) {
+  planes.for_each_block<1>([&](auto, auto image, auto first, auto count) {
     const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
     const auto dxs = dx.at(planes, image, first);
-    constexpr int kEach = kWidth<kVectors>;
-    using Held = Vector<float, kEach>;
-    struct Pair {
-      Held x, dy;
-    };
     for_each_element<kEach>(
         count,
         [&](std::int64_t i) {
-          return Pair{xs.template load<kEach>(i), dys.template load<kEach>(i)};
+          return InputPair<kEach>{xs.template load<kEach>(i), dys.template load<kEach>(i)};
         },
-        [&](std::int64_t i, const Pair& in) {
-          Held out;
+        [&](std::int64_t i, const InputPair<kEach>& in) {
+          Vector<float, kEach> out;
 #pragma unroll
           for (int e = 0; e < kEach; ++e) {
             out[e] = scalar::normalize_gradient((in.x[e] - k.mean) * k.deviation,
@@ -385,15 +417,18 @@ class BatchNormalizationGradientKernel : public Kernel {
                              .dbias = {args.out<float>(2), channels},
                              .relu = relu_};
     if (relu_) values.bias = {args.in<float>(5), channels};
-    launch(args.stream, "batch_normalization_gradient_sums", planes_.shape(), gradient_sums_kernel,
-           planes_, x, dy, values, ChannelResults{{sums, results}, planes_.blocks},
+    const auto plane = planes_.plane;
+    const bool reads_fours =
+        moves_fours({plane, x_.stride, dy_.stride}, args.inputs[0], args.inputs[1]);
+    const auto folded = reads_fours ? planes_.by_teams<4>() : planes_;
+    launch(args.stream, "batch_normalization_gradient_sums", folded.shape(),
+           reads_fours ? gradient_sums_kernel<4> : gradient_sums_kernel<1>, folded, x, dy, values,
+           ChannelResults{{sums, results}, planes_.blocks},
            ChannelResults{{products, results}, planes_.blocks});
-    const bool vectors = planes_.moves_vectors(x_, dy_, dx_) &&
-                         is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0]);
+    const bool fours = reads_fours && moves_fours({dx_.stride}, args.outputs[0]);
     launch(args.stream, "batch_normalization_gradient", planes_.shape(),
-           vectors ? normalize_gradient_kernel<true> : normalize_gradient_kernel<false>, planes_, x,
-           dy, Global<const float>(sums, results), Global<const float>(products, results), values,
-           dx);
+           fours ? normalize_gradient_kernel<4> : normalize_gradient_kernel<1>, planes_, x, dy,
+           Global<const float>(sums, results), Global<const float>(products, results), values, dx);
   }
 
  private:

@@ -33,45 +33,49 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
   }
 }
 
-constexpr int kTilePositions = 64, kTileChannels = 32, kWarps = static_cast<int>(kBlock) / 32;
+/// Threads of a warp side by side along the positions. The others are at the next pieces of eight
+/// channels. So a warp reads and writes whole sectors.
+constexpr int kAlongPositions = 8, kAlongPieces = 32 / kAlongPositions;
 
-/// Odd rows, so that the eight channels of a piece lie in eight banks.
-struct ImageTile {
-  Shared<float, kTileChannels, kTilePositions + 1> values;
-};
-
+/// A warp's tiles of an image.
 struct ImageTiles {
   std::int64_t across, down;  ///< tiles of positions, of channels
+  std::int64_t pieces;        ///< of the channels of a group
+
+  std::int64_t count(const ImageRounding& of) const {
+    return of.images * of.groups * across * down;
+  }
 };
 
-/// A block turns a tile of 32 channels by 64 positions: warps read along positions, and write four
-/// pieces of eight channels of eight positions each.
-__global__ void __launch_bounds__(256)
-    round_images_kernel(ImageRounding of, ImageTiles tiles, std::int64_t padded_channels) {
-  auto& tile = shared<ImageTile>().values;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t number = blockIdx.x;
-  const std::int64_t position = number % tiles.across * kTilePositions;
-  const std::int64_t channel = number / tiles.across % tiles.down * kTileChannels;
-  const std::int64_t group = number / tiles.across / tiles.down % of.groups;
-  const std::int64_t image = number / tiles.across / tiles.down / of.groups;
-  const std::int64_t x_first = image * of.image_stride + group * of.channels * of.positions;
-  for (int c = warp; c < kTileChannels; c += kWarps) {
-    for (int p = lane; p < kTilePositions; p += 32) {
-      const bool inside = channel + c < of.channels && position + p < of.positions;
-      float value = 0;
-      if (inside) value = of.x[x_first + (channel + c) * of.positions + position + p];
-      tile(c, p) = value;
-    }
-  }
-  __syncthreads();
-  const int p = warp * 8 + lane % 8, c = lane / 8 * 8;
-  if (position + p >= of.positions || channel + c >= padded_channels) return;
-  Vector<BFloat16, 8> piece;
+/// A thread turns eight channels by kEach positions: it reads each channel's positions in one
+/// access, and writes a piece per position.
+template <int kEach>
+__global__ void __launch_bounds__(256) round_images_kernel(ImageRounding of, ImageTiles tiles) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t number = global_thread() / 32;
+  const std::int64_t position =
+      (number % tiles.across * kAlongPositions + lane % kAlongPositions) * kEach;
+  const std::int64_t down = number / tiles.across;
+  const std::int64_t piece = down % tiles.down * kAlongPieces + lane / kAlongPositions;
+  const std::int64_t group = down / tiles.down % of.groups, image = down / tiles.down / of.groups;
+  if (image >= of.images || piece >= tiles.pieces || position >= of.positions) return;
+  const std::int64_t channel = piece * kPieceElements;
+  const std::int64_t first =
+      image * of.image_stride + (group * of.channels + channel) * of.positions + position;
+  Vector<float, kEach> in[kPieceElements] = {};
 #pragma unroll
-  for (int e = 0; e < 8; ++e) piece[e] = BFloat16(tile(c + e, p));
-  const std::int64_t row = image * of.positions + position + p;
-  of.y.store<8>((row * of.groups + group) * padded_channels + channel + c, piece);
+  for (int c = 0; c < kPieceElements; ++c) {
+    if (channel + c < of.channels) in[c] = of.x.template load<kEach>(first + c * of.positions);
+  }
+  const std::int64_t row = image * of.positions + position;
+#pragma unroll
+  for (int p = 0; p < kEach; ++p) {
+    Vector<BFloat16, kPieceElements> rounded;
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) rounded[c] = BFloat16(in[c][p]);
+    const std::int64_t place = ((row + p) * of.groups + group) * tiles.pieces + piece;
+    of.y.template store<kPieceElements>(place * kPieceElements, rounded);
+  }
 }
 
 /// One piece per thread, with neighbours at neighbouring taps: they read adjacent data.
@@ -106,12 +110,20 @@ void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::
 }
 
 void round_images(Stream* stream, const ImageRounding& rounding) {
-  const auto padded_channels = padded(rounding.channels);
-  const ImageTiles tiles = {ceil_div(rounding.positions, kTilePositions),
-                            ceil_div(padded_channels, kTileChannels)};
-  const auto blocks = rounding.images * rounding.groups * tiles.across * tiles.down;
-  launch(stream, "round_images", {{static_cast<unsigned>(blocks)}, {kBlock}, sizeof(ImageTile)},
-         kInstance<round_images_kernel>, rounding, tiles, padded_channels);
+  const auto run = [&]<int kEach>(std::integral_constant<int, kEach>) {
+    const auto pieces = padded(rounding.channels) / kPieceElements;
+    const ImageTiles tiles = {ceil_div(rounding.positions, kEach * kAlongPositions),
+                              ceil_div(pieces, kAlongPieces), pieces};
+    const auto warps = tiles.count(rounding);
+    launch(stream, "round_images",
+           {{static_cast<unsigned>(ceil_div(warps, kBlock / 32))}, {kBlock}, 0},
+           kInstance<round_images_kernel<kEach>>, rounding, tiles);
+  };
+  if (moves_fours({rounding.positions, rounding.image_stride}, rounding.x.address())) {
+    run(std::integral_constant<int, 4>());
+  } else {
+    run(std::integral_constant<int, 1>());
+  }
 }
 
 void round_weights(Stream* stream, const WeightRounding& rounding) {
