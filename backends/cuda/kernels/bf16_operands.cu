@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/bf16_operands.h"
 
-#include "backends/cuda/kernels/elementwise.cuh"
-#include "core/base/checked_math.h"
+#include "backends/cuda/kernels/channel_tiles.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -33,49 +32,16 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
   }
 }
 
-/// Threads of a warp side by side along the positions. The others are at the next pieces of eight
-/// channels. So a warp reads and writes whole sectors.
-constexpr int kAlongPositions = 8, kAlongPieces = 32 / kAlongPositions;
-
-/// A warp's tiles of an image.
-struct ImageTiles {
-  std::int64_t across, down;  ///< tiles of positions, of channels
-  std::int64_t pieces;        ///< of the channels of a group
-
-  std::int64_t count(const ImageRounding& of) const {
-    return of.images * of.groups * across * down;
-  }
-};
-
-/// A thread turns eight channels by kEach positions: it reads each channel's positions in one
-/// access, and writes a piece per position.
 template <int kEach>
-__global__ void __launch_bounds__(256) round_images_kernel(ImageRounding of, ImageTiles tiles) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t number = global_thread() / 32;
-  const std::int64_t position =
-      (number % tiles.across * kAlongPositions + lane % kAlongPositions) * kEach;
-  const std::int64_t down = number / tiles.across;
-  const std::int64_t piece = down % tiles.down * kAlongPieces + lane / kAlongPositions;
-  const std::int64_t group = down / tiles.down % of.groups, image = down / tiles.down / of.groups;
-  if (image >= of.images || piece >= tiles.pieces || position >= of.positions) return;
-  const std::int64_t channel = piece * kPieceElements;
-  const std::int64_t first =
-      image * of.image_stride + (group * of.channels + channel) * of.positions + position;
-  Vector<float, kEach> in[kPieceElements] = {};
-#pragma unroll
-  for (int c = 0; c < kPieceElements; ++c) {
-    if (channel + c < of.channels) in[c] = of.x.template load<kEach>(first + c * of.positions);
-  }
-  const std::int64_t row = image * of.positions + position;
-#pragma unroll
-  for (int p = 0; p < kEach; ++p) {
-    Vector<BFloat16, kPieceElements> rounded;
-#pragma unroll
-    for (int c = 0; c < kPieceElements; ++c) rounded[c] = BFloat16(in[c][p]);
-    const std::int64_t place = ((row + p) * of.groups + group) * tiles.pieces + piece;
-    of.y.template store<kPieceElements>(place * kPieceElements, rounded);
-  }
+__global__ void __launch_bounds__(256)
+    round_images_kernel(ImageRounding of, ChannelTiles<kEach> tiles) {
+  tiles.write(
+      of.y,
+      [&](auto image, auto channel, auto position) {
+        const std::int64_t at = image * of.image_stride + channel * of.positions + position;
+        return of.x.template load<kEach>(at);
+      },
+      [](auto, const Vector<float, kEach>& values) { return values; });
 }
 
 /// One piece per thread, with neighbours at neighbouring taps: they read adjacent data.
@@ -111,13 +77,9 @@ void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::
 
 void round_images(Stream* stream, const ImageRounding& rounding) {
   const auto run = [&]<int kEach>(std::integral_constant<int, kEach>) {
-    const auto pieces = padded(rounding.channels) / kPieceElements;
-    const ImageTiles tiles = {ceil_div(rounding.positions, kEach * kAlongPositions),
-                              ceil_div(pieces, kAlongPieces), pieces};
-    const auto warps = tiles.count(rounding);
-    launch(stream, "round_images",
-           {{static_cast<unsigned>(ceil_div(warps, kBlock / 32))}, {kBlock}, 0},
-           kInstance<round_images_kernel<kEach>>, rounding, tiles);
+    const ChannelTiles<kEach> tiles(rounding, rounding.pitch());
+    launch(stream, "round_images", tiles.shape(), kInstance<round_images_kernel<kEach>>, rounding,
+           tiles);
   };
   if (moves_fours({rounding.positions, rounding.image_stride}, rounding.x.address())) {
     run(std::integral_constant<int, 4>());

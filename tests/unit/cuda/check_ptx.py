@@ -53,6 +53,7 @@ ACCESSES = [
     (r"\bgradient_sums_kernel<4>", {"ld.global": 4, "ld.global.v2": 0}),
     (r"\bnormalize_kernel<\w+, 4>", {"ld.global.v4": 3, "st.global.v4": 3}),
     (r"\bnormalize_gradient_kernel<4>", {"ld.global.v4": 6, "st.global.v4": 3}),
+    (r"\bnormalize_(gradient_)?channels_last_kernel<(\w+, )?4>", {"st.global.v4": 4, "st.global": 0}),
     (r"\bfold_rows_kernel<\w+<float>, 4>", {"ld.global": 0, "ld.global.v2": 0}),
     (r"\bbinary_cross_entropy_kernel<4>", {"ld.global": 0, "ld.global.v2": 0}),
     (r"\bbinary_cross_entropy_gradient_kernel<4>", {"ld.global.v4": 2, "st.global.v4": 1}),
