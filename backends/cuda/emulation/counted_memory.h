@@ -83,6 +83,7 @@ class Global {
   [[gnu::no_sanitize_coverage]] void store(Index i, const Vector<T, kCount>& values) const {
     whole<Vector<T, kCount>>(i) = values;
   }
+  const void* address() const { return data_; }
   [[gnu::no_sanitize_coverage]] Global from(Index i) const {
     return {data_ + i.value, size_ - i.value};
   }

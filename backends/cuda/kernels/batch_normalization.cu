@@ -1,111 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/batch_normalization.h"
 
-#include "backends/cuda/kernels/elementwise.cuh"
-#include "backends/cuda/kernels/operand_span.h"
-#include "backends/cuda/kernels/reduction.cuh"
+#include "backends/cuda/kernels/channel_planes.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
-
-inline constexpr std::int64_t kWarps = kBlock / kLanes;
-
-/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time. `parts` blocks
-/// of threads share a channel, so that few channels fill a GPU, too.
-struct ChannelPlanes {
-  std::int64_t batch = 0, channels = 0, plane = 0;
-  std::int64_t blocks = 0;  ///< of the tree per channel
-  std::int64_t parts = 1;
-
-  explicit ChannelPlanes(const Shape& x)
-      : batch(x[0]), channels(x[1]), plane(x.elements_between(2, x.rank())) {
-    constexpr std::int64_t kEnough = 2048;
-    blocks = batch * reduction_blocks(plane);
-    const auto wanted = kEnough / std::max<std::int64_t>(channels, 1);
-    parts = std::max<std::int64_t>(std::min(wanted, (blocks + kWarps - 1) / kWarps), 1);
-  }
-  LaunchShape shape() const {
-    return {{static_cast<unsigned>(channels * parts)}, {kBlock}, sizeof(FoldSpace<float>)};
-  }
-  /// True when each plane of them lies at a multiple of four elements from their start.
-  template <class... Spans>
-  bool moves_vectors(const Spans&... spans) const {
-    return plane % 4 == 0 && (... && (spans.stride % 4 == 0));
-  }
-  std::size_t result_bytes() const {
-    return static_cast<std::size_t>(channels * blocks) * sizeof(float);
-  }
-
-  __device__ std::int64_t channel() const { return blockIdx.x / parts; }
-  /// True when this thread writes the values of a channel.
-  __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
-  __device__ float elements() const { return static_cast<float>(batch * plane); }
-
-  /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this warp.
-  template <class Visit>
-  __device__ void for_each_block(const Visit& visit) const {
-    const std::int64_t per_plane = reduction_blocks(plane);
-    for (auto block = blockIdx.x % parts * kWarps + warp_of_block(); block < blocks;
-         block += parts * kWarps) {
-      const std::int64_t first = block % per_plane * kReductionBlock;
-      const std::int64_t rest = plane - first;
-      visit(block, block / per_plane, first, rest < kReductionBlock ? rest : kReductionBlock);
-    }
-  }
-};
-
-/// A tensor with images that may have gaps between them.
-template <class T>
-struct Images {
-  Global<T> data;
-  std::int64_t stride = 0;
-
-  /// The elements of a plane from `first` on.
-  __device__ Global<T> at(const ChannelPlanes& planes, std::int64_t image,
-                          std::int64_t first) const {
-    return data.from(image * stride + planes.channel() * planes.plane + first);
-  }
-};
-
-/// How an operand's images lie.
-struct ImageSpan {
-  std::int64_t stride = 0, span = 0;
-
-  explicit ImageSpan(const Operand& operand)
-      : stride(operand.outer_stride), span(span_of(operand)) {}
-  template <class T>
-  Images<T> over(T* data) const {
-    return {{data, span}, stride};
-  }
-};
-
-/// Results of the tree per channel.
-struct ChannelResults {
-  Global<float> data;
-  std::int64_t blocks = 0;
-
-  __device__ void put(std::int64_t channel, std::int64_t block, float value) const {
-    if (lane_of_warp() == 0) data[channel * blocks + block] = value;
-  }
-};
-
-/// The fold of a channel's results, by every thread of the block.
-__device__ float total_of(const ChannelPlanes& planes, Global<const float> results,
-                          FoldSpace<float>& space) {
-  return fold_results<SumOf<float>>(results.from(planes.channel() * planes.blocks), planes.blocks,
-                                    space);
-}
-
-Verdict accepts_dense_vectors(const KernelQuery& query) {
-  for (const auto operands : {query.inputs, query.outputs}) {
-    for (const auto& operand : operands) {
-      if (operand.spec.shape.rank() < 2 && !operand.is_dense()) {
-        return Verdict::no("needs dense vectors");
-      }
-    }
-  }
-  return Verdict::yes();
-}
 
 /// A value per channel: inputs, and outputs in training.
 struct ChannelValues {
@@ -115,16 +14,19 @@ struct ChannelValues {
   bool relu = false;
 };
 
+template <int kEach>
 __global__ void channel_sums_kernel(ChannelPlanes planes, Images<const float> x,
                                     ChannelResults sums) {
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
-    const auto values = x.at(planes, image, first);
-    const auto value = [&](std::int64_t i) -> float { return values[i]; };
-    sums.put(planes.channel(), block, fold_block_by_warp<SumOf<float>>(count, value));
+  planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
+    const auto here = x.at(planes, image, first);
+    const auto read = [&](std::int64_t i) { return here.template load<kEach>(i); };
+    const float sum = fold_block_by_team<SumOf<float>, kEach>(count, read);
+    sums.put<kEach>(planes.channel(), block, sum);
   });
 }
 
 /// The mean, and sums of (x - mean)^2.
+template <int kEach>
 __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float> x,
                                        Global<const float> sums, ChannelResults squares,
                                        ChannelValues values) {
@@ -136,74 +38,114 @@ __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float>
     values.new_mean[channel] = scalar::running_average(old_mean, mean, values.momentum);
     values.mean[channel] = mean;
   }
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+  planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
     const auto here = x.at(planes, image, first);
     const auto square = [&](std::int64_t i) {
-      const float value = here[i];
-      return (value - mean) * (value - mean);
+      auto value = here.template load<kEach>(i);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) value[e] = (value[e] - mean) * (value[e] - mean);
+      return value;
     };
-    squares.put(channel, block, fold_block_by_warp<SumOf<float>>(count, square));
+    const float sum = fold_block_by_team<SumOf<float>, kEach>(count, square);
+    squares.put<kEach>(channel, block, sum);
   });
 }
 
-/// Elements that one access of normalize_kernel and of its gradient moves.
-template <bool kVectors>
-inline constexpr int kWidth = kVectors ? 4 : 1;
-
-/// Calls read(i) for the elements i, i + 1, ... of a block of the tree, kEach at a time, and
-/// write(i, its result). Two reads start before the first write, because nvcc must assume that the
-/// write changes their operands.
-template <int kEach, class Read, class Write>
-__device__ void for_each_element(std::int64_t count, const Read& read, const Write& write) {
-  const std::int64_t step = kEach * kLanes;
-  std::int64_t i = kEach * lane_of_warp();
-  for (; i + step < count; i += 2 * step) {
-    const auto now = read(i), next = read(i + step);
-    write(i, now);
-    write(i + step, next);
+/// The inverse deviation of a channel of the batch, by every thread of its blocks.
+__device__ float find_deviation(const ChannelPlanes& planes, const Global<const float>& squares,
+                                const ChannelValues& values) {
+  auto& space = shared<FoldSpace<float>>();
+  const std::int64_t channel = planes.channel();
+  const float variance = one_nan(total_of(planes, squares, space) / planes.elements());
+  const float deviation = scalar::inverse_deviation(variance, values.epsilon);
+  if (planes.is_first()) {
+    const float old_variance = values.old_variance[channel];
+    values.new_variance[channel] = scalar::running_average(old_variance, variance, values.momentum);
+    values.deviation[channel] = deviation;
   }
-  if (i < count) write(i, read(i));
+  return deviation;
 }
 
+/// The formula of a channel.
+struct ChannelNormalization {
+  float mean, factor, bias;
+  bool relu;
+
+  __device__ ChannelNormalization(const ChannelValues& values, std::int64_t channel,
+                                  float used_mean, float deviation)
+      : mean(used_mean), bias(values.bias[channel]), relu(values.relu) {
+    const float scale = values.scale[channel];
+    factor = scale * deviation;
+  }
+  /// From the running statistics.
+  __device__ static ChannelNormalization running(const ChannelValues& values,
+                                                 std::int64_t channel) {
+    const float variance = values.old_variance[channel];
+    return {values, channel, values.old_mean[channel],
+            scalar::inverse_deviation(variance, values.epsilon)};
+  }
+
+  template <int kEach>
+  __device__ Vector<float, kEach> operator()(Vector<float, kEach> x) const {
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+      const float normalized = scalar::normalize(x[e], mean, factor, bias);
+      x[e] = relu ? exact::relu(normalized) : normalized;
+    }
+    return x;
+  }
+};
+
 /// y, from the batch's own statistics when training.
-template <bool kTraining, bool kVectors>
+template <bool kTraining, int kEach>
 __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
                                  Global<const float> squares, ChannelValues values,
                                  Images<float> y) {
   const std::int64_t channel = planes.channel();
-  float mean = 0, deviation = 0;
-  if constexpr (kTraining) {
-    auto& space = shared<FoldSpace<float>>();
-    const float variance = one_nan(total_of(planes, squares, space) / planes.elements());
-    mean = values.mean[channel];
-    deviation = scalar::inverse_deviation(variance, values.epsilon);
-    if (planes.is_first()) {
-      const float old_variance = values.old_variance[channel];
-      values.new_variance[channel] =
-          scalar::running_average(old_variance, variance, values.momentum);
-      values.deviation[channel] = deviation;
+  const auto normalization = [&] {
+    if constexpr (kTraining) {
+      const float deviation = find_deviation(planes, squares, values);
+      return ChannelNormalization(values, channel, values.mean[channel], deviation);
+    } else {
+      return ChannelNormalization::running(values, channel);
     }
-  } else {
-    mean = values.old_mean[channel];
-    deviation = scalar::inverse_deviation(values.old_variance[channel], values.epsilon);
-  }
-  const float factor = values.scale[channel] * deviation, bias = values.bias[channel];
-  planes.for_each_block([&](auto, auto image, auto first, auto count) {
+  }();
+  planes.for_each_block<1>([&](auto, auto image, auto first, auto count) {
     const auto from = x.at(planes, image, first);
     const auto to = y.at(planes, image, first);
-    constexpr int kEach = kWidth<kVectors>;
     for_each_element<kEach>(
         count, [&](std::int64_t i) { return from.template load<kEach>(i); },
         [&](std::int64_t i, const Vector<float, kEach>& in) {
-          Vector<float, kEach> out;
-#pragma unroll
-          for (int e = 0; e < kEach; ++e) {
-            const float normalized = scalar::normalize(in[e], mean, factor, bias);
-            out[e] = values.relu ? exact::relu(normalized) : normalized;
-          }
-          to.template store<kEach>(i, out);
+          to.template store<kEach>(i, normalization(in));
         });
   });
+}
+
+/// The deviations alone, by one block of threads per channel.
+__global__ void channel_deviations_kernel(ChannelPlanes planes, Global<const float> squares,
+                                          ChannelValues values) {
+  find_deviation(planes, squares, values);
+}
+
+/// y, channels last in bfloat16. A training's statistics are complete.
+template <bool kTraining, int kEach>
+__global__ void normalize_channels_last_kernel(ChannelTiles<kEach> tiles, ChannelPlanes planes,
+                                               Images<const float> x, ChannelValues values,
+                                               Global<BFloat16> y) {
+  tiles.write(
+      y,
+      [&](auto image, auto channel, auto position) {
+        const std::int64_t at = image * x.stride + channel * planes.plane + position;
+        return x.data.template load<kEach>(at);
+      },
+      [&](auto channel, const Vector<float, kEach>& in) {
+        if constexpr (kTraining) {
+          return ChannelNormalization(values, channel, values.mean[channel],
+                                      values.deviation[channel])(in);
+        } else {
+          return ChannelNormalization::running(values, channel)(in);
+        }
+      });
 }
 
 class BatchNormalizationKernel : public Kernel {
@@ -212,8 +154,12 @@ class BatchNormalizationKernel : public Kernel {
       : op_(query.as<BatchNormalization>()),
         planes_(query.inputs[0].spec.shape),
         x_(query.inputs[0]),
-        y_(query.outputs[0]) {}
+        y_(query.outputs[0]),
+        stored_y_(stored_channels(query.outputs[0])) {}
   static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    return channels_last_output(query);
+  }
   std::size_t scratch_bytes() const override {
     return op_.training_mode ? 2 * planes_.result_bytes() : 0;
   }
@@ -242,12 +188,33 @@ class BatchNormalizationKernel : public Kernel {
   template <bool kTraining>
   void normalize(const KernelArgs& args, Global<const float> squares,
                  const ChannelValues& values) const {
+    if (stored_y_) return normalize_channels_last<kTraining>(args, squares, values);
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
-    const bool vectors = planes_.moves_vectors(x_, y_) && is_aligned<16>(x, y);
+    const bool fours = moves_fours({planes_.plane, x_.stride, y_.stride}, x, y);
     launch(args.stream, "batch_normalization", planes_.shape(),
-           vectors ? normalize_kernel<kTraining, true> : normalize_kernel<kTraining, false>,
-           planes_, x_.over(x), squares, values, y_.over(y));
+           fours ? normalize_kernel<kTraining, 4> : normalize_kernel<kTraining, 1>, planes_,
+           x_.over(x), squares, values, y_.over(y));
+  }
+
+  template <bool kTraining>
+  void normalize_channels_last(const KernelArgs& args, Global<const float> squares,
+                               const ChannelValues& values) const {
+    if constexpr (kTraining) {
+      launch(args.stream, "batch_normalization_deviations", planes_.whole_channels().shape(),
+             channel_deviations_kernel, planes_.whole_channels(), squares, values);
+    }
+    const auto run = [&]<int kEach>(std::integral_constant<int, kEach>) {
+      const auto tiles = stored_y_->tiles<kEach>();
+      launch(args.stream, "batch_normalization_channels_last", tiles.shape(),
+             normalize_channels_last_kernel<kTraining, kEach>, tiles, planes_,
+             x_.over(args.in<float>(0)), values, stored_y_->over(args.outputs[0]));
+    };
+    if (moves_fours({planes_.plane, x_.stride}, args.inputs[0])) {
+      run(std::integral_constant<int, 4>());
+    } else {
+      run(std::integral_constant<int, 1>());
+    }
   }
 
   void train(const KernelArgs& args) const {
@@ -259,155 +226,35 @@ class BatchNormalizationKernel : public Kernel {
     values.deviation = {args.out<float>(4), channels};
     auto* sums = reinterpret_cast<float*>(args.scratch);
     auto* squares = sums + results;
-    const auto x = x_.over(args.in<float>(0));
-    launch(args.stream, "batch_normalization_sums", planes_.shape(), channel_sums_kernel, planes_,
-           x, ChannelResults{{sums, results}, planes_.blocks});
-    launch(args.stream, "batch_normalization_squares", planes_.shape(), channel_squares_kernel,
-           planes_, x, Global<const float>(sums, results),
-           ChannelResults{{squares, results}, planes_.blocks}, values);
+    moves_fours({planes_.plane, x_.stride}, args.inputs[0])
+        ? find_statistics<4>(args, sums, squares, values)
+        : find_statistics<1>(args, sums, squares, values);
     normalize<true>(args, Global<const float>(squares, results), values);
+  }
+
+  template <int kEach>
+  void find_statistics(const KernelArgs& args, float* sums, float* squares,
+                       const ChannelValues& values) const {
+    const auto planes = planes_.by_teams<kEach>();
+    const auto results = planes.channels * planes.blocks;
+    const auto x = x_.over(args.in<float>(0));
+    launch(args.stream, "batch_normalization_sums", planes.shape(), channel_sums_kernel<kEach>,
+           planes, x, ChannelResults{{sums, results}, planes.blocks});
+    launch(args.stream, "batch_normalization_squares", planes.shape(),
+           channel_squares_kernel<kEach>, planes, x, Global<const float>(sums, results),
+           ChannelResults{{squares, results}, planes.blocks}, values);
   }
 
   BatchNormalization op_;
   ChannelPlanes planes_;
   ImageSpan x_, y_;
-};
-
-/// A value per channel. A bias where a Relu stands behind the normalisation.
-struct GradientValues {
-  Global<const float> scale, mean, deviation, bias;
-  Global<float> dscale, dbias;
-  bool relu = false;
-};
-
-/// The values of one channel.
-struct ChannelGradient {
-  float mean, deviation, factor, bias;
-  bool relu;
-
-  __device__ ChannelGradient(const GradientValues& values, std::int64_t channel)
-      : mean(values.mean[channel]), deviation(values.deviation[channel]), relu(values.relu) {
-    const float scale = values.scale[channel];
-    factor = scale * deviation;
-    bias = 0;
-    if (relu) bias = values.bias[channel];
-  }
-  /// The gradient that arrives at the normalisation of x: dy where a Relu let y pass.
-  __device__ float arriving(float x, float dy) const {
-    if (!relu) return dy;
-    return scalar::binary<BinaryKind::ReluGradient>(dy, scalar::normalize(x, mean, factor, bias));
-  }
-};
-
-/// Sums of dy and of dy xhat.
-__global__ void gradient_sums_kernel(ChannelPlanes planes, Images<const float> x,
-                                     Images<const float> dy, GradientValues values,
-                                     ChannelResults sums, ChannelResults products) {
-  const std::int64_t channel = planes.channel();
-  const ChannelGradient k(values, channel);
-  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
-    const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
-    float sum = 0, product = 0;  // of this lane of the tree
-    const auto read = [&](std::int64_t i) { return Vector<float, 2>{{xs[i], dys[i]}}; };
-    for_each_of_lane<8>(count, read, [&](const Vector<float, 2>& pair) {
-      const float gradient = k.arriving(pair[0], pair[1]);
-      sum += gradient;
-      product += gradient * ((pair[0] - k.mean) * k.deviation);
-    });
-    sums.put(channel, block, fold_lanes<SumOf<float>>(sum));
-    products.put(channel, block, fold_lanes<SumOf<float>>(product));
-  });
-}
-
-template <bool kVectors>
-__global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const float> x,
-                                          Images<const float> dy, Global<const float> sums,
-                                          Global<const float> products, GradientValues values,
-                                          Images<float> dx) {
-  auto& space = shared<FoldSpace<float>>();
-  const std::int64_t channel = planes.channel();
-  const float dbias = total_of(planes, sums, space);
-  const float dscale = total_of(planes, products, space);
-  if (planes.is_first()) {
-    values.dscale[channel] = dscale;
-    values.dbias[channel] = dbias;
-  }
-  const ChannelGradient k(values, channel);
-  const float mean_dy = dbias / planes.elements(), mean_dy_xhat = dscale / planes.elements();
-  planes.for_each_block([&](auto, auto image, auto first, auto count) {
-    const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
-    const auto dxs = dx.at(planes, image, first);
-    constexpr int kEach = kWidth<kVectors>;
-    using Held = Vector<float, kEach>;
-    struct Pair {
-      Held x, dy;
-    };
-    for_each_element<kEach>(
-        count,
-        [&](std::int64_t i) {
-          return Pair{xs.template load<kEach>(i), dys.template load<kEach>(i)};
-        },
-        [&](std::int64_t i, const Pair& in) {
-          Held out;
-#pragma unroll
-          for (int e = 0; e < kEach; ++e) {
-            out[e] = scalar::normalize_gradient((in.x[e] - k.mean) * k.deviation,
-                                                k.arriving(in.x[e], in.dy[e]), mean_dy,
-                                                mean_dy_xhat, k.factor);
-          }
-          dxs.template store<kEach>(i, out);
-        });
-  });
-}
-
-class BatchNormalizationGradientKernel : public Kernel {
- public:
-  BatchNormalizationGradientKernel(const KernelQuery& query, Device&)
-      : planes_(query.inputs[0].spec.shape),
-        x_(query.inputs[0]),
-        dy_(query.inputs[1]),
-        dx_(query.outputs[0]),
-        relu_(!query.as<BatchNormalizationGradient>().activation.empty()) {}
-  static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
-  std::size_t scratch_bytes() const override { return 2 * planes_.result_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    const auto channels = planes_.channels, results = channels * planes_.blocks;
-    if (channels == 0) return;
-    auto* sums = reinterpret_cast<float*>(args.scratch);
-    auto* products = sums + results;
-    const auto x = x_.over(args.in<float>(0)), dy = dy_.over(args.in<float>(1));
-    const auto dx = dx_.over(args.out<float>(0));
-    GradientValues values = {.scale = {args.in<float>(2), channels},
-                             .mean = {args.in<float>(3), channels},
-                             .deviation = {args.in<float>(4), channels},
-                             .dscale = {args.out<float>(1), channels},
-                             .dbias = {args.out<float>(2), channels},
-                             .relu = relu_};
-    if (relu_) values.bias = {args.in<float>(5), channels};
-    launch(args.stream, "batch_normalization_gradient_sums", planes_.shape(), gradient_sums_kernel,
-           planes_, x, dy, values, ChannelResults{{sums, results}, planes_.blocks},
-           ChannelResults{{products, results}, planes_.blocks});
-    const bool vectors = planes_.moves_vectors(x_, dy_, dx_) &&
-                         is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0]);
-    launch(args.stream, "batch_normalization_gradient", planes_.shape(),
-           vectors ? normalize_gradient_kernel<true> : normalize_gradient_kernel<false>, planes_, x,
-           dy, Global<const float>(sums, results), Global<const float>(products, results), values,
-           dx);
-  }
-
- private:
-  ChannelPlanes planes_;
-  ImageSpan x_, dy_, dx_;
-  bool relu_;
+  std::optional<StoredChannels> stored_y_;
 };
 
 }  // namespace
 
 void add_batch_normalization_kernels(KernelList& list) {
-  list.push_back(kernel_entry<BatchNormalizationKernel>("BatchNormalization", "channels"));
-  list.push_back(
-      kernel_entry<BatchNormalizationGradientKernel>("BatchNormalizationGradient", "channels"));
+  list.push_back(channels_last_entry<BatchNormalizationKernel>("BatchNormalization", "channels"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

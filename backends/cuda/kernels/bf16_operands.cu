@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/bf16_operands.h"
 
-#include "backends/cuda/kernels/elementwise.cuh"
-#include "core/base/checked_math.h"
+#include "backends/cuda/kernels/channel_tiles.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -33,45 +32,16 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
   }
 }
 
-constexpr int kTilePositions = 64, kTileChannels = 32, kWarps = static_cast<int>(kBlock) / 32;
-
-/// Odd rows, so that the eight channels of a piece lie in eight banks.
-struct ImageTile {
-  Shared<float, kTileChannels, kTilePositions + 1> values;
-};
-
-struct ImageTiles {
-  std::int64_t across, down;  ///< tiles of positions, of channels
-};
-
-/// A block turns a tile of 32 channels by 64 positions: warps read along positions, and write four
-/// pieces of eight channels of eight positions each.
+template <int kEach>
 __global__ void __launch_bounds__(256)
-    round_images_kernel(ImageRounding of, ImageTiles tiles, std::int64_t padded_channels) {
-  auto& tile = shared<ImageTile>().values;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t number = blockIdx.x;
-  const std::int64_t position = number % tiles.across * kTilePositions;
-  const std::int64_t channel = number / tiles.across % tiles.down * kTileChannels;
-  const std::int64_t group = number / tiles.across / tiles.down % of.groups;
-  const std::int64_t image = number / tiles.across / tiles.down / of.groups;
-  const std::int64_t x_first = image * of.image_stride + group * of.channels * of.positions;
-  for (int c = warp; c < kTileChannels; c += kWarps) {
-    for (int p = lane; p < kTilePositions; p += 32) {
-      const bool inside = channel + c < of.channels && position + p < of.positions;
-      float value = 0;
-      if (inside) value = of.x[x_first + (channel + c) * of.positions + position + p];
-      tile(c, p) = value;
-    }
-  }
-  __syncthreads();
-  const int p = warp * 8 + lane % 8, c = lane / 8 * 8;
-  if (position + p >= of.positions || channel + c >= padded_channels) return;
-  Vector<BFloat16, 8> piece;
-#pragma unroll
-  for (int e = 0; e < 8; ++e) piece[e] = BFloat16(tile(c + e, p));
-  const std::int64_t row = image * of.positions + position + p;
-  of.y.store<8>((row * of.groups + group) * padded_channels + channel + c, piece);
+    round_images_kernel(ImageRounding of, ChannelTiles<kEach> tiles) {
+  tiles.write(
+      of.y,
+      [&](auto image, auto channel, auto position) {
+        const std::int64_t at = image * of.image_stride + channel * of.positions + position;
+        return of.x.template load<kEach>(at);
+      },
+      [](auto, const Vector<float, kEach>& values) { return values; });
 }
 
 /// One piece per thread, with neighbours at neighbouring taps: they read adjacent data.
@@ -106,12 +76,16 @@ void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::
 }
 
 void round_images(Stream* stream, const ImageRounding& rounding) {
-  const auto padded_channels = padded(rounding.channels);
-  const ImageTiles tiles = {ceil_div(rounding.positions, kTilePositions),
-                            ceil_div(padded_channels, kTileChannels)};
-  const auto blocks = rounding.images * rounding.groups * tiles.across * tiles.down;
-  launch(stream, "round_images", {{static_cast<unsigned>(blocks)}, {kBlock}, sizeof(ImageTile)},
-         kInstance<round_images_kernel>, rounding, tiles, padded_channels);
+  const auto run = [&]<int kEach>(std::integral_constant<int, kEach>) {
+    const ChannelTiles<kEach> tiles(rounding, rounding.pitch());
+    launch(stream, "round_images", tiles.shape(), kInstance<round_images_kernel<kEach>>, rounding,
+           tiles);
+  };
+  if (moves_fours({rounding.positions, rounding.image_stride}, rounding.x.address())) {
+    run(std::integral_constant<int, 4>());
+  } else {
+    run(std::integral_constant<int, 1>());
+  }
 }
 
 void round_weights(Stream* stream, const WeightRounding& rounding) {

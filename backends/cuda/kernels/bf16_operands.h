@@ -15,6 +15,14 @@ inline std::int64_t padded(std::int64_t elements) {
   return (elements + kPieceElements - 1) / kPieceElements * kPieceElements;
 }
 
+/// kernel_entry of a kernel K with `static ChannelsLastOperands channels_last(const KernelQuery&)`.
+template <class K>
+KernelEntry channels_last_entry(std::string_view op, std::string_view name) {
+  auto entry = kernel_entry<K>(op, name);
+  entry.channels_last = &K::channels_last;
+  return entry;
+}
+
 /// y[row, padded(columns)] = x[row, columns].
 void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::int64_t rows,
                 std::int64_t columns);

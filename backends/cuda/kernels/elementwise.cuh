@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "backends/cuda/kernels/platform.h"
 #include "core/ops/scalar_math.h"
 #include "core/runtime/broadcast_walk.h"
@@ -21,8 +24,31 @@ inline LaunchShape one_dimension(std::int64_t threads) {
 /// True when all of them lie at multiples of kBytes, as vector accesses need. A value that was
 /// written straight into a concat's output may not.
 template <std::uintptr_t kBytes, class... Pointers>
-bool is_aligned(const Pointers*... pointers) {
+TRIPTYCH_HOST_DEVICE bool is_aligned(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % kBytes == 0) && ...);
+}
+
+/// True when accesses of four floats reach every element: all rows begin at a multiple of 16 bytes
+/// and have whole vectors. `distances` are the lengths of rows and the elements between them.
+template <class... Pointers>
+bool moves_fours(std::initializer_list<std::int64_t> distances, const Pointers*... pointers) {
+  return std::ranges::all_of(distances, [](std::int64_t d) { return d % 4 == 0; }) &&
+         is_aligned<16>(pointers...);
+}
+
+/// Calls visit(i, width) for the elements i = first, first + step, ... below `end`, kEach
+/// neighbours at once. Neighbours beyond the last whole group are visited one by one. `width` is a
+/// constant.
+template <int kEach, class Visit>
+__device__ void for_each_group(std::int64_t first, std::int64_t end, std::int64_t step,
+                               const Visit& visit) {
+  for (auto i = first; i < end; i += step) {
+    if (i + kEach <= end) {
+      visit(i, std::integral_constant<int, kEach>());
+    } else {
+      for (auto j = i; j < end; ++j) visit(j, std::integral_constant<int, 1>());
+    }
+  }
 }
 
 /// BroadcastWalk as a kernel takes it.

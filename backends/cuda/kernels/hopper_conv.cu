@@ -115,6 +115,11 @@ class HopperConv : public Kernel {
     return Verdict::yes();
   }
 
+  /// In whole steps of channels: behind them lie the channels of others, where it is in a concat.
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    return {.inputs = {reads_channels_last(query.inputs[0], 1, HopperTiles::kDepth)}};
+  }
+
   HopperConv(const KernelQuery& query, Device& device)
       : g_(geometry_of(query.as<Op>(), query)),
         sides_(sides_of(g_, query.inputs[1], kTransposed)),
@@ -132,9 +137,9 @@ class HopperConv : public Kernel {
 
   void run(const KernelArgs& args) override {
     const auto& phase = phases_[0];
-    x_.round(args.stream, args.in<float>(0), args.scratch);
+    const auto pixels = x_.round(args.stream, args.inputs[0], args.scratch);
     round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
-    const auto problem = problem_of(args, phase);
+    const auto problem = problem_of(args, phase, static_cast<const BFloat16*>(pixels.address()));
     launch_hopper_gemm(args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
                        problem.row_tiles * problem.across * problem.down * problem.deep);
   }
@@ -145,16 +150,16 @@ class HopperConv : public Kernel {
             padded(sides.in_channels) * g.taps()};
   }
 
-  HopperConvProblem problem_of(const KernelArgs& args, const ConvPhase& phase) const {
+  HopperConvProblem problem_of(const KernelArgs& args, const ConvPhase& phase,
+                               const BFloat16* pixels) const {
     const auto channels = padded(sides_.in_channels);
     const auto box = pixel_box(sides_.out[1], sides_.out[0], g_.batch).value();
-    const auto* images = reinterpret_cast<const BFloat16*>(args.scratch);
     const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
     return {
         .weights = make_tensor_map(weights, {channels, phase.taps.size(), sides_.out_channels, 1},
                                    {HopperTiles::kDepth, 1, HopperTiles::kRows, 1}),
         .pixels = make_tensor_map(
-            images, {channels, sides_.in[1], sides_.in[0], g_.batch},
+            pixels, {x_.pitch(), sides_.in[1], sides_.in[0], g_.batch},
             {HopperTiles::kDepth, 1 << box.width, 1 << box.height, 1 << box.images}),
         .taps = phase.taps.global(),
         .tap_count = static_cast<int>(phase.taps.size()),
@@ -189,9 +194,9 @@ class HopperConv : public Kernel {
 }  // namespace
 
 void add_hopper_conv_kernels(KernelList& list) {
-  add_for_wgmma(list, kernel_entry<HopperConv<Conv, false>>(Conv::kName, "hopper"));
-  add_for_wgmma(list,
-                kernel_entry<HopperConv<ConvTranspose, true>>(ConvTranspose::kName, "hopper"));
+  add_for_wgmma(list, channels_last_entry<HopperConv<Conv, false>>(Conv::kName, "hopper"));
+  add_for_wgmma(
+      list, channels_last_entry<HopperConv<ConvTranspose, true>>(ConvTranspose::kName, "hopper"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -6,28 +6,35 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// Calls visit(block, first, count) for the blocks of the tree over `elements` that are this
-/// warp's.
-template <class Visit>
-__device__ void for_each_block(std::int64_t elements, const Visit& visit) {
-  for (auto block = global_warp(); block < reduction_blocks(elements); block += all_warps()) {
-    const std::int64_t first = block * kReductionBlock, rest = elements - first;
-    visit(block, first, rest < kReductionBlock ? rest : kReductionBlock);
-  }
+/// sums[block] = the fold of read(i) over the blocks of the tree of `elements` elements, kEach at a
+/// time.
+template <class Combine, int kEach, class Read>
+__device__ void fold_blocks(std::int64_t elements, Global<typename Combine::Type> sums,
+                            const Read& read) {
+  for_each_of_team<kEach>(
+      global_warp(), all_warps(), reduction_blocks(elements), [&](auto block, bool is_inside) {
+        const std::int64_t first = block * kReductionBlock;
+        const std::int64_t rest = is_inside ? elements - first : 0;
+        const std::int64_t count = rest < kReductionBlock ? rest : kReductionBlock;
+        const typename Combine::Type sum = fold_block_by_team<Combine, kEach>(
+            count, [&](std::int64_t i) { return read(first + i); });
+        if (FoldTeam<kEach>::member() == 0 && is_inside) sums[block] = sum;
+      });
 }
-/// A warp for each block of the tree.
-LaunchShape block_shape(std::int64_t elements) {
-  return one_dimension(reduction_blocks(elements) * kLanes);
+/// A team for each block of the tree.
+LaunchShape block_shape(std::int64_t elements, int each) {
+  return one_dimension(reduction_blocks(elements) * (kLanes / each));
 }
 
+template <int kEach>
 __global__ void binary_cross_entropy_kernel(Global<const float> x, Global<const float> z,
                                             Global<float> sums, std::int64_t elements) {
-  for_each_block(elements, [&](auto block, auto first, auto count) {
-    const float sum = fold_block_by_warp<SumOf<float>>(count, [&](std::int64_t i) {
-      const float logit = x[first + i], target = z[first + i];
-      return scalar::binary_cross_entropy(logit, target);
-    });
-    if (lane_of_warp() == 0) sums[block] = sum;
+  fold_blocks<SumOf<float>, kEach>(elements, sums, [&](std::int64_t i) {
+    const auto logit = x.load<kEach>(i), target = z.load<kEach>(i);
+    Vector<float, kEach> loss;
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) loss[e] = scalar::binary_cross_entropy(logit[e], target[e]);
+    return loss;
   });
 }
 
@@ -49,7 +56,9 @@ class BinaryCrossEntropyKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     auto* sums = reinterpret_cast<float*>(args.scratch);
-    launch(args.stream, "binary_cross_entropy", block_shape(elements_), binary_cross_entropy_kernel,
+    const bool fours = moves_fours({elements_}, args.inputs[0], args.inputs[1]);
+    launch(args.stream, "binary_cross_entropy", block_shape(elements_, fours ? 4 : 1),
+           fours ? binary_cross_entropy_kernel<4> : binary_cross_entropy_kernel<1>,
            Global(args.in<float>(0), elements_), Global(args.in<float>(1), elements_),
            Global(sums, blocks_), elements_);
     launch(args.stream, "mean", {{1}, {fold_threads(blocks_)}, sizeof(FoldSpace<float>)},
@@ -61,15 +70,22 @@ class BinaryCrossEntropyKernel : public Kernel {
   std::int64_t elements_, blocks_;
 };
 
-/// A thread owns an element.
+/// A thread owns kEach neighbours.
+template <int kEach>
 __global__ void binary_cross_entropy_gradient_kernel(Global<const float> x, Global<const float> z,
                                                      Global<const float> dloss, Global<float> dx,
                                                      std::int64_t elements) {
   const float scale = dloss[0] / static_cast<float>(elements);
-  for (auto i = global_thread(); i < elements; i += all_threads()) {
-    const float logit = x[i], target = z[i];
-    dx[i] = scalar::binary_cross_entropy_gradient(logit, target, scale);
-  }
+  const std::int64_t first = kEach * global_thread(), step = kEach * all_threads();
+  for_each_group<kEach>(first, elements, step, [&](std::int64_t i, auto width) {
+    const auto logit = x.load<width()>(i), target = z.load<width()>(i);
+    Vector<float, width()> gradient;
+#pragma unroll
+    for (int e = 0; e < width(); ++e) {
+      gradient[e] = scalar::binary_cross_entropy_gradient(logit[e], target[e], scale);
+    }
+    dx.store<width()>(i, gradient);
+  });
 }
 
 class BinaryCrossEntropyGradientKernel : public Kernel {
@@ -79,10 +95,13 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
   static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
 
   void run(const KernelArgs& args) override {
-    launch(args.stream, "binary_cross_entropy_gradient", one_dimension(elements_),
-           binary_cross_entropy_gradient_kernel, Global(args.in<float>(0), elements_),
-           Global(args.in<float>(1), elements_), Global(args.in<float>(2), 1),
-           Global(args.out<float>(0), elements_), elements_);
+    const bool fours = is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0]);
+    launch(
+        args.stream, "binary_cross_entropy_gradient",
+        one_dimension(fours ? (elements_ + 3) / 4 : elements_),
+        fours ? binary_cross_entropy_gradient_kernel<4> : binary_cross_entropy_gradient_kernel<1>,
+        Global(args.in<float>(0), elements_), Global(args.in<float>(1), elements_),
+        Global(args.in<float>(2), 1), Global(args.out<float>(0), elements_), elements_);
   }
 
  private:
@@ -126,23 +145,17 @@ __global__ void cross_entropy_kernel(Lines lines, Global<const float> x, Labels 
 }
 
 /// Block sums of the losses.
+template <int kEach>
 __global__ void loss_sums_kernel(Global<const float> losses, Global<float> sums,
                                  std::int64_t count) {
-  for_each_block(count, [&](auto block, auto first, auto length) {
-    const auto loss = [&](std::int64_t i) -> float { return losses[first + i]; };
-    const float sum = fold_block_by_warp<SumOf<float>>(length, loss);
-    if (lane_of_warp() == 0) sums[block] = sum;
-  });
+  fold_blocks<SumOf<float>, kEach>(count, sums,
+                                   [&](std::int64_t i) { return losses.load<kEach>(i); });
 }
 
 /// Per block of labels how many count.
 __global__ void label_counts_kernel(Labels labels, Global<std::int64_t> counts) {
-  for_each_block(labels.count, [&](auto block, auto first, auto length) {
-    const auto counts_here = [&](std::int64_t i) -> std::int64_t {
-      return labels.at(first + i) >= 0 ? 1 : 0;
-    };
-    const std::int64_t sum = fold_block_by_warp<SumOf<std::int64_t>>(length, counts_here);
-    if (lane_of_warp() == 0) counts[block] = sum;
+  fold_blocks<SumOf<std::int64_t>, 1>(labels.count, counts, [&](std::int64_t i) {
+    return Vector<std::int64_t, 1>{{labels.at(i) >= 0 ? 1 : 0}};
   });
 }
 
@@ -194,7 +207,7 @@ class CrossEntropyBase : public Kernel {
   Global<const float> count_labels(const KernelArgs& args) const {
     auto* counts = reinterpret_cast<std::int64_t*>(args.scratch);
     auto* count = reinterpret_cast<float*>(counts + blocks_);
-    launch(args.stream, "label_counts", block_shape(lines_.lines()), label_counts_kernel,
+    launch(args.stream, "label_counts", block_shape(lines_.lines(), 1), label_counts_kernel,
            labels(args), Global(counts, blocks_));
     launch(args.stream, "label_count",
            {{1}, {fold_threads(blocks_)}, sizeof(FoldSpace<std::int64_t>)}, count_kernel,
@@ -232,8 +245,10 @@ class CrossEntropyKernel : public CrossEntropyBase<SoftmaxCrossEntropyLoss> {
     });
     if (each_) return;
     auto* sums = losses + count;
-    launch(args.stream, "loss_sums", block_shape(count), loss_sums_kernel,
-           Global<const float>(losses, count), Global(sums, blocks_), count);
+    const bool fours = moves_fours({count}, losses);
+    launch(args.stream, "loss_sums", block_shape(count, fours ? 4 : 1),
+           fours ? loss_sums_kernel<4> : loss_sums_kernel<1>, Global<const float>(losses, count),
+           Global(sums, blocks_), count);
     const auto counted = mean_ ? count_labels(args) : Global<const float>();
     launch(args.stream, "total_loss", {{1}, {fold_threads(blocks_)}, sizeof(FoldSpace<float>)},
            total_loss_kernel, Global<const float>(sums, blocks_), blocks_, counted, mean_,

@@ -88,6 +88,8 @@ class Global {
   [[gnu::always_inline]] __device__ void store(Index i, const Vector<T, kCount>& values) const {
     store_whole(data_ + i, values);
   }
+  /// Its memory, for questions about alignment.
+  TRIPTYCH_HOST_DEVICE const void* address() const { return data_; }
   /// From element i on.
   template <class Index>
   TRIPTYCH_ALWAYS_INLINE Global from(Index i) const {

@@ -54,8 +54,8 @@ struct ParameterTable {
     }
     return first;
   }
-  /// Calls visit(i, in, out) for the elements of this thread, with `in` and `out` as old values and
-  /// destinations of the new ones.
+  /// Calls update(in, out) for the elements of this thread, with `in` and `out` as old values and
+  /// destinations of the new ones. Moves four neighbours at once where they are aligned.
   template <class Update>
   __device__ void for_each_element(const Update& update) const {
     const int number = mine();
@@ -64,15 +64,38 @@ struct ParameterTable {
     const std::int64_t begin = (blockIdx.x - before) * kPiece;
     const std::int64_t end =
         begin + kPiece < parameter.elements ? begin + kPiece : parameter.elements;
-    for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    const auto visit = [&](std::int64_t i, auto width) {
+      update_group<width()>(parameter, i, update);
+    };
+    bool aligned = true;
+    for (int k = 0; k < kIn; ++k) aligned = aligned && is_aligned<16>(parameter.in[k]);
+    for (int k = 0; k < kOut; ++k) aligned = aligned && is_aligned<16>(parameter.out[k]);
+    if (aligned) {
+      for_each_group<4>(begin + 4 * threadIdx.x, end, 4 * blockDim.x, visit);
+    } else {
+      for_each_group<1>(begin + threadIdx.x, end, blockDim.x, visit);
+    }
+  }
+
+ private:
+  template <int kEach, class Update>
+  __device__ static void update_group(const Parameter<kIn, kOut>& parameter, std::int64_t i,
+                                      const Update& update) {
+    Vector<float, kEach> in[kIn], out[kOut];
+#pragma unroll
+    for (int k = 0; k < kIn; ++k) {
+      in[k] = Global<const float>(parameter.in[k], parameter.elements).template load<kEach>(i);
+    }
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
       float values[kIn], results[kOut];
-      for (int k = 0; k < kIn; ++k) {
-        values[k] = Global<const float>(parameter.in[k], parameter.elements)[i];
-      }
+      for (int k = 0; k < kIn; ++k) values[k] = in[k][e];
       update(values, results);
-      for (int k = 0; k < kOut; ++k) {
-        Global<float>(parameter.out[k], parameter.elements)[i] = results[k];
-      }
+      for (int k = 0; k < kOut; ++k) out[k][e] = results[k];
+    }
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      Global<float>(parameter.out[k], parameter.elements).template store<kEach>(i, out[k]);
     }
   }
 };

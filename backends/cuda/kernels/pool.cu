@@ -142,56 +142,117 @@ __global__ void max_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<cons
   }
 }
 
-/// Two by two windows that cover whole planes, in 32-bit indices.
-struct PairedWindows {
+/// Two by two windows that cover whole planes, in 32-bit indices. A thread owns kEach neighbours:
+/// it reads their two rows in one access each.
+template <int kEach>
+struct WindowGroups {
   Divisor channels, of_plane, columns;
   std::uint32_t count = 0;  ///< of all planes
 
-  static bool fit(const Window& w, std::int64_t planes) {
-    return is_two_by_two(w) && 2 * w.out[0] == w.in[0] && 2 * w.out[1] == w.in[1] &&
-           planes * w.in[0] * w.in[1] < (std::int64_t{1} << 31);
-  }
-  PairedWindows(const Window& w, const Planes& planes)
+  WindowGroups(const Window& w, const Planes& planes)
       : channels(planes.channels),
-        of_plane(w.out[0] * w.out[1]),
-        columns(w.out[1]),
-        count(static_cast<std::uint32_t>(planes.count * w.out[0] * w.out[1])) {}
+        of_plane(w.out[0] * w.out[1] / kEach),
+        columns(w.out[1] / kEach),
+        count(static_cast<std::uint32_t>(planes.count * w.out[0] * w.out[1] / kEach)) {}
+
+  /// Calls visit(image, upper, lower, output) for each group of this thread: its image, and the
+  /// first element of both rows and of the output in it.
+  template <class Visit>
+  __device__ void for_each(const Visit& visit) const {
+    for (auto i = global_thread(); i < count; i += all_threads()) {
+      const auto group = static_cast<std::uint32_t>(i);
+      const std::uint32_t plane = of_plane.divide(group);
+      const std::uint32_t in_plane = group - plane * of_plane.value();
+      const std::uint32_t row = columns.divide(in_plane);
+      const std::uint32_t column = in_plane - row * columns.value();
+      const std::uint32_t image = channels.divide(plane);
+      const std::uint32_t channel = plane - image * channels.value();
+      const std::uint32_t width = 2 * kEach * columns.value();
+      const std::int64_t size = std::int64_t{kEach} * of_plane.value();
+      const std::int64_t upper = channel * 4 * size + 2 * row * width + 2 * kEach * column;
+      visit(image, upper, upper + width, channel * size + kEach * in_plane);
+    }
+  }
 };
 
-/// A thread owns a window: it reads and writes its two rows in one access each.
-__global__ void max_pool_gradient_pairs_kernel(PairedWindows windows, PlaneArray<const float> x,
-                                               PlaneArray<const float> dy, PlaneArray<float> dx) {
-  for (auto i = global_thread(); i < windows.count; i += all_threads()) {
-    const auto window = static_cast<std::uint32_t>(i);
-    const std::uint32_t plane = windows.of_plane.divide(window);
-    const std::uint32_t output = window - plane * windows.of_plane.value();
-    const std::uint32_t row = windows.columns.divide(output);
-    const std::uint32_t column = output - row * windows.columns.value();
-    const std::uint32_t image = windows.channels.divide(plane);
-    const std::uint32_t channel = plane - image * windows.channels.value();
-    const std::uint32_t width = 2 * windows.columns.value();
-    const std::int64_t upper = std::int64_t{channel} * x.size + 2 * row * width + 2 * column;
-    const auto source = x.data.from(image * x.image_stride);
-    const auto target = dx.data.from(image * dx.image_stride);
-    const Vector<float, 2> above = source.template load<2>(upper);
-    const Vector<float, 2> below = source.template load<2>(upper + width);
-    int best = 0;
-    float most = above[0];
-    const float others[3] = {above[1], below[0], below[1]};
+/// Number of the largest element, row by row, of window `w` of a group, and its value.
+struct Largest {
+  int number = 0;
+  float value;
+
+  template <int kCount>
+  __device__ Largest(const Vector<float, kCount>& above, const Vector<float, kCount>& below, int w)
+      : value(above[2 * w]) {
+    const float others[3] = {above[2 * w + 1], below[2 * w], below[2 * w + 1]};
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      if (!outranks(others[k], most)) continue;
-      most = others[k];
-      best = k + 1;
+      const bool larger = outranks(others[k], value);
+      value = chosen(larger, others[k], value);
+      if (larger) number = k + 1;
     }
-    const float gradient =
-        dy.data[image * dy.image_stride + std::int64_t{channel} * dy.size + output];
-    const float sum = exact::canonical(0.0F + gradient);
-    const Vector<float, 2> first = {{best == 0 ? sum : 0, best == 1 ? sum : 0}};
-    const Vector<float, 2> second = {{best == 2 ? sum : 0, best == 3 ? sum : 0}};
-    target.template store<2>(upper, first);
-    target.template store<2>(upper + width, second);
   }
+};
+
+template <int kEach>
+__global__ void max_pool_groups_kernel(WindowGroups<kEach> groups, PlaneArray<const float> x,
+                                       PlaneArray<float> y) {
+  groups.for_each([&](auto image, auto upper, auto lower, auto output) {
+    const auto source = x.data.from(image * x.image_stride);
+    const auto above = source.template load<2 * kEach>(upper);
+    const auto below = source.template load<2 * kEach>(lower);
+    Vector<float, kEach> largest;
+#pragma unroll
+    for (int w = 0; w < kEach; ++w) largest[w] = Largest(above, below, w).value;
+    y.data.from(image * y.image_stride).template store<kEach>(output, largest);
+  });
+}
+
+template <int kEach>
+__global__ void max_pool_gradient_groups_kernel(WindowGroups<kEach> groups,
+                                                PlaneArray<const float> x,
+                                                PlaneArray<const float> dy, PlaneArray<float> dx) {
+  groups.for_each([&](auto image, auto upper, auto lower, auto output) {
+    const auto source = x.data.from(image * x.image_stride);
+    const auto target = dx.data.from(image * dx.image_stride);
+    const auto above = source.template load<2 * kEach>(upper);
+    const auto below = source.template load<2 * kEach>(lower);
+    const auto gradient = dy.data.from(image * dy.image_stride).template load<kEach>(output);
+    Vector<float, 2 * kEach> first, second;
+#pragma unroll
+    for (int w = 0; w < kEach; ++w) {
+      const int best = Largest(above, below, w).number;
+      const float sum = exact::canonical(0.0F + gradient[w]);
+      first[2 * w] = best == 0 ? sum : 0;
+      first[2 * w + 1] = best == 1 ? sum : 0;
+      second[2 * w] = best == 2 ? sum : 0;
+      second[2 * w + 1] = best == 3 ? sum : 0;
+    }
+    target.template store<2 * kEach>(upper, first);
+    target.template store<2 * kEach>(lower, second);
+  });
+}
+
+/// A tensor of a pooling: its planes and its memory.
+struct PooledTensor {
+  const Planes& planes;
+  const std::byte* memory;
+
+  bool moves(int elements) const {
+    const auto bytes = static_cast<std::uintptr_t>(elements) * sizeof(float);
+    return planes.image_stride % elements == 0 &&
+           reinterpret_cast<std::uintptr_t>(memory) % bytes == 0;
+  }
+};
+
+/// True when the kernels above take the windows, kEach to a thread: every row of the tensors they
+/// read or write is whole in accesses, `wide` by windows and `narrow` by their outputs.
+template <int kEach>
+bool takes_groups(const Window& w, std::initializer_list<PooledTensor> wide,
+                  const PooledTensor& narrow) {
+  const bool covers = is_two_by_two(w) && 2 * w.out[0] == w.in[0] && 2 * w.out[1] == w.in[1];
+  if (!covers || narrow.planes.count * w.in[0] * w.in[1] >= std::int64_t{1} << 31) return false;
+  return w.out[1] % kEach == 0 && narrow.moves(kEach) &&
+         std::ranges::all_of(wide, [](const PooledTensor& t) { return t.moves(2 * kEach); });
 }
 
 /// A thread owns an element of y.
@@ -254,6 +315,9 @@ class MaxPoolKernel : public PoolKernel {
         y_(query.outputs[0]) {}
 
   void run(const KernelArgs& args) override {
+    if constexpr (std::is_same_v<T, float>) {
+      if (run_groups<2>(args) || run_groups<1>(args)) return;
+    }
     with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
       launch(args.stream, "max_pool", one_dimension(y_.count * out_size()),
              max_pool_kernel<kTwoByTwo, T>, steps, PlaneArray(x_, in_size(), args.in<T>(0)),
@@ -262,6 +326,17 @@ class MaxPoolKernel : public PoolKernel {
   }
 
  private:
+  /// False when it does not fit.
+  template <int kEach>
+  bool run_groups(const KernelArgs& args) const {
+    if (!takes_groups<kEach>(window(), {{x_, args.inputs[0]}}, {y_, args.outputs[0]})) return false;
+    const WindowGroups<kEach> groups(window(), y_);
+    launch(args.stream, "max_pool_groups", one_dimension(groups.count),
+           max_pool_groups_kernel<kEach>, groups, PlaneArray(x_, in_size(), args.in<float>(0)),
+           PlaneArray(y_, out_size(), args.out<float>(0)));
+    return true;
+  }
+
   Planes x_, y_;
 };
 
@@ -280,16 +355,10 @@ class MaxPoolGradientKernel : public PoolKernel {
         dx_(query.outputs[0]) {}
 
   void run(const KernelArgs& args) override {
+    if (run_groups<2>(args) || run_groups<1>(args)) return;
     const PlaneArray x(x_, in_size(), args.in<float>(0));
     const PlaneArray dy(dy_, out_size(), args.in<float>(1));
     const PlaneArray dx(dx_, in_size(), args.out<float>(0));
-    if (PairedWindows::fit(window(), dx_.count) && x_.image_stride % 2 == 0 &&
-        dx_.image_stride % 2 == 0 && is_aligned<8>(args.inputs[0], args.outputs[0])) {
-      const PairedWindows windows(window(), dx_);
-      launch(args.stream, "max_pool_gradient_pairs", one_dimension(windows.count),
-             max_pool_gradient_pairs_kernel, windows, x, dy, dx);
-      return;
-    }
     with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
       launch(args.stream, "max_pool_gradient", one_dimension(dx_.count * in_size()),
              max_pool_gradient_kernel<kTwoByTwo>, steps, x, dy, dx, dx_.count);
@@ -297,6 +366,22 @@ class MaxPoolGradientKernel : public PoolKernel {
   }
 
  private:
+  /// False when it does not fit.
+  template <int kEach>
+  bool run_groups(const KernelArgs& args) const {
+    if (!takes_groups<kEach>(window(), {{x_, args.inputs[0]}, {dx_, args.outputs[0]}},
+                             {dy_, args.inputs[1]})) {
+      return false;
+    }
+    const WindowGroups<kEach> groups(window(), dx_);
+    launch(args.stream, "max_pool_gradient_groups", one_dimension(groups.count),
+           max_pool_gradient_groups_kernel<kEach>, groups,
+           PlaneArray(x_, in_size(), args.in<float>(0)),
+           PlaneArray(dy_, out_size(), args.in<float>(1)),
+           PlaneArray(dx_, in_size(), args.out<float>(0)));
+    return true;
+  }
+
   Planes x_, dy_, dx_;
 };
 

@@ -81,27 +81,32 @@ struct Divisor {
   }
 };
 
-/// results[output][block] of the tree. A warp owns a block of one output. Its lanes read
-/// neighbours.
-template <class Combine>
+/// results[output][block] of the tree. A team owns a block of one output. Its threads read
+/// neighbours, kEach at a time: rows are then contiguous and whole.
+template <class Combine, int kEach>
 __global__ void fold_rows_kernel(Global<const typename Combine::Type> x,
                                  Global<typename Combine::Type> results, ReduceLayout layout,
                                  Divisor divisor) {
   using T = typename Combine::Type;
-  const std::int64_t blocks = layout.blocks;
-  for (auto item = global_warp(); item < layout.outputs * blocks; item += all_warps()) {
+  using Team = FoldTeam<kEach>;
+  const std::int64_t blocks = layout.blocks, items = layout.outputs * blocks;
+  for_each_of_team<kEach>(global_warp(), all_warps(), items, [&](auto item, bool is_inside) {
     const std::int64_t output = item / blocks, first = item % blocks * kReductionBlock;
     const std::int64_t base = offset_of(layout.kept, output / layout.inner) + output % layout.inner;
-    const std::int64_t end =
+    std::int64_t end =
         first + kReductionBlock < layout.count ? first + kReductionBlock : layout.count;
-    T total = Combine::kStart;
-    layout.for_each(first + lane_of_warp(), end, kLanes, [&](std::int64_t offset) {
-      const T value = x[base + offset];
-      total = Combine()(total, value);
+    if (!is_inside) end = first;
+    Vector<T, kEach> total;
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) total[e] = Combine::kStart;
+    layout.for_each(first + kEach * Team::member(), end, kLanes, [&](std::int64_t offset) {
+      const auto values = x.template load<kEach>(base + offset);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) total[e] = Combine()(total[e], values[e]);
     });
-    total = fold_lanes<Combine>(total);
-    if (lane_of_warp() == 0) results[item] = divisor(total);
-  }
+    const T folded = fold_lanes<Combine>(total);
+    if (Team::member() == 0 && is_inside) results[item] = divisor(folded);
+  });
 }
 
 inline constexpr int kColumns = 32;
@@ -207,11 +212,7 @@ class ReduceKernel : public Kernel {
   void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
     const Global x(args.in<T>(0), layout_.x_elements);
     const Global y(target, results());
-    if (layout_.inner < 8) {
-      launch(args.stream, "reduce_rows", one_dimension(results() * kLanes),
-             fold_rows_kernel<Combine>, x, y, layout_, divisor);
-      return;
-    }
+    if (layout_.inner < 8) return fold_rows(args, x, y, divisor);
     unsigned lanes = 1;
     while (lanes < kLanes && lanes < layout_.count) lanes *= 2;
     const auto chunks = (layout_.inner + kColumns - 1) / kColumns;
@@ -219,6 +220,21 @@ class ReduceKernel : public Kernel {
         args.stream, "reduce_columns",
         {{limited(results() / layout_.inner * chunks)}, {kColumns, lanes}, sizeof(ColumnSpace<T>)},
         fold_columns_kernel<Combine>, x, y, layout_, divisor);
+  }
+
+  void fold_rows(const KernelArgs& args, const Global<const T>& x, const Global<T>& y,
+                 const Divisor& divisor) const {
+    if constexpr (std::is_same_v<T, float>) {
+      // The tensor is dense: all rows begin at multiples of their length.
+      if (layout_.inner == 1 && layout_.row_stride == 1 &&
+          moves_fours({layout_.row}, args.inputs[0])) {
+        launch(args.stream, "reduce_rows", one_dimension(results() * (kLanes / 4)),
+               fold_rows_kernel<Combine, 4>, x, y, layout_, divisor);
+        return;
+      }
+    }
+    launch(args.stream, "reduce_rows", one_dimension(results() * kLanes),
+           fold_rows_kernel<Combine, 1>, x, y, layout_, divisor);
   }
 
   ReduceLayout layout_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/cuda/kernels/bf16_operands.h"
 #include "backends/cuda/kernels/operand_span.h"
@@ -20,30 +21,46 @@ inline std::size_t whole_lines(std::int64_t elements) {
   return (static_cast<std::size_t>(elements) * sizeof(BFloat16) + kLine - 1) / kLine * kLine;
 }
 
-/// Rounds images into scratch memory, for a layer's input and for its output's gradient.
+/// True when products read an operand of a layer as it is stored, channels last.
+inline bool reads_channels_last(const Operand& x, std::int64_t groups, std::int64_t unit) {
+  const auto& shape = x.spec.shape;
+  return groups == 1 && shape.rank() == 4 && shape[1] % unit == 0;
+}
+
+/// Rounds images into scratch memory, for a layer's input and for its output's gradient. Images
+/// that are stored channels last are taken as they are.
 class RoundedImages {
  public:
   RoundedImages() = default;
   RoundedImages(const Operand& x, std::int64_t groups, std::int64_t channels,
                 std::int64_t positions)
-      : span_(span_of(x)),
+      : stored_(x.channels_last),
+        span_(stored_ ? 0 : span_of(x)),
         rounding_{.images = x.spec.shape[0],
                   .image_stride = x.outer_stride,
                   .groups = groups,
                   .channels = channels,
                   .positions = positions} {}
 
-  const ImageRounding& layout() const { return rounding_; }
-  std::size_t bytes() const { return whole_lines(rounding_.y_elements()); }
-  Global<const BFloat16> round(Stream* stream, const float* x, std::byte* to) const {
+  /// Elements from a position to the next.
+  std::int64_t pitch() const { return stored_ ? stored_->pitch : rounding_.pitch(); }
+  /// Bytes of scratch memory.
+  std::size_t bytes() const { return stored_ ? 0 : whole_lines(rounding_.y_elements()); }
+  Global<const BFloat16> round(Stream* stream, const std::byte* x, std::byte* to) const {
+    if (stored_) {
+      const auto positions = rounding_.images * rounding_.positions;
+      return {reinterpret_cast<const BFloat16*>(x),
+              positions == 0 ? 0 : (positions - 1) * pitch() + rounding_.channels};
+    }
     auto rounding = rounding_;
-    rounding.x = {x, span_};
+    rounding.x = {reinterpret_cast<const float*>(x), span_};
     rounding.y = {reinterpret_cast<BFloat16*>(to), rounding.y_elements()};
     round_images(stream, rounding);
     return {reinterpret_cast<const BFloat16*>(to), rounding.y_elements()};
   }
 
  private:
+  std::optional<ChannelsLast> stored_;
   std::int64_t span_ = 0;
   ImageRounding rounding_;
 };

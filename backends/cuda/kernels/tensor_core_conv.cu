@@ -143,6 +143,11 @@ class TensorCoreConv : public Kernel {
                                query.contract);
   }
 
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    const auto groups = geometry_of(query.as<Op>(), query).groups;
+    return {.inputs = {reads_channels_last(query.inputs[0], groups, kPieceElements)}};
+  }
+
   TensorCoreConv(const KernelQuery& query, Device& device)
       : g_(geometry_of(query.as<Op>(), query)),
         sides_(sides_of(g_, query.inputs[1], kTransposed)),
@@ -164,7 +169,7 @@ class TensorCoreConv : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    const auto images = x_.round(args.stream, args.in<float>(0), args.scratch);
+    const auto images = x_.round(args.stream, args.inputs[0], args.scratch);
     for (const auto& phase : phases_) run_phase(args, phase, images);
   }
 
@@ -193,7 +198,7 @@ class TensorCoreConv : public Kernel {
         .right = images,
         .patches = {.height = sides_.in[0],
                     .width = sides_.in[1],
-                    .pitch = x_.layout().pitch(),
+                    .pitch = x_.pitch(),
                     .stride_y = sides_.stride[0],
                     .stride_x = sides_.stride[1],
                     .positions = Divisor(positions),
@@ -231,6 +236,12 @@ class TensorCoreWeightGradient : public Kernel {
                                query.contract);
   }
 
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    const auto groups = geometry_of(query.as<ConvWeightGradient>(), query).groups;
+    return {.inputs = {reads_channels_last(query.inputs[0], groups, kPieceElements),
+                       reads_channels_last(query.inputs[1], groups, kPieceElements)}};
+  }
+
   TensorCoreWeightGradient(const KernelQuery& query, Device& device)
       : g_(geometry_of(query.as<ConvWeightGradient>(), query)),
         x_(query.inputs[0], g_.groups, g_.group_in(), g_.in_plane()),
@@ -247,18 +258,18 @@ class TensorCoreWeightGradient : public Kernel {
     const auto& w = g_.window;
     const RoundedWeightGradientProblem problem = {
         .sizes = sizes_of(g_),
-        .left = dy_.round(args.stream, args.in<float>(1), args.scratch + x_.bytes()),
-        .right = x_.round(args.stream, args.in<float>(0), args.scratch),
+        .left = dy_.round(args.stream, args.inputs[1], args.scratch + x_.bytes()),
+        .right = x_.round(args.stream, args.inputs[0], args.scratch),
         .patches = {.height = w.in[0],
                     .width = w.in[1],
-                    .pitch = x_.layout().pitch(),
+                    .pitch = x_.pitch(),
                     .stride_y = w.stride[0],
                     .stride_x = w.stride[1],
                     .positions = Divisor(g_.out_plane()),
                     .out_width = Divisor(w.out[1]),
                     .channels = Divisor(padded(g_.group_in())),
                     .taps = taps_.global()},
-        .dy_pitch = dy_.layout().pitch(),
+        .dy_pitch = dy_.pitch(),
         .dy_channels = padded(g_.group_out()),
         .channels = padded(g_.group_in()),
         .group_channels = g_.group_in(),
@@ -283,11 +294,11 @@ class TensorCoreWeightGradient : public Kernel {
 }  // namespace
 
 void add_tensor_core_conv_kernels(KernelList& list) {
-  add_for_bf16(list, kernel_entry<TensorCoreConv<Conv, false>>(Conv::kName, "tensor-core"));
-  add_for_bf16(
-      list, kernel_entry<TensorCoreConv<ConvTranspose, true>>(ConvTranspose::kName, "tensor-core"));
-  add_for_bf16(list,
-               kernel_entry<TensorCoreWeightGradient>(ConvWeightGradient::kName, "tensor-core"));
+  add_for_bf16(list, channels_last_entry<TensorCoreConv<Conv, false>>(Conv::kName, "tensor-core"));
+  add_for_bf16(list, channels_last_entry<TensorCoreConv<ConvTranspose, true>>(ConvTranspose::kName,
+                                                                              "tensor-core"));
+  add_for_bf16(list, channels_last_entry<TensorCoreWeightGradient>(ConvWeightGradient::kName,
+                                                                   "tensor-core"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

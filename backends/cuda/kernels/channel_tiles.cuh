@@ -1,0 +1,76 @@
+// Images written with the channels of a position together, rounded to bfloat16, from kernels that
+// read float32 planes: the layout that the products on tensor cores read.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/kernels/bf16_operands.h"
+#include "backends/cuda/kernels/elementwise.cuh"
+#include "core/base/checked_math.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+/// Images [N, groups * channels, positions] that become [N, positions, pitch]. A thread turns eight
+/// channels by kEach positions. Eight threads of a warp lie side by side along the positions, the
+/// others at the next pieces of eight channels, so that a warp reads and writes whole sectors.
+template <int kEach>
+class ChannelTiles {
+ public:
+  ChannelTiles(const ImageRounding& of, std::int64_t pitch)
+      : images_(of.images),
+        groups_(of.groups),
+        channels_(of.channels),
+        positions_(of.positions),
+        pitch_(pitch),
+        pieces_(padded(of.channels) / kPieceElements),
+        across_(ceil_div(of.positions, kEach * kAlongPositions)),
+        down_(ceil_div(pieces_, kAlongPieces)) {}
+
+  LaunchShape shape() const {
+    const auto warps = images_ * groups_ * across_ * down_;
+    return {{static_cast<unsigned>(ceil_div(warps, kBlock / 32))}, {kBlock}, 0};
+  }
+
+  /// y = finish(channel, read(image, channel, position)), for kEach positions of a channel. All
+  /// reads of a thread start before the first result, so that they do not wait for each other.
+  template <class Read, class Finish>
+  __device__ void write(const Global<BFloat16>& y, const Read& read, const Finish& finish) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const std::int64_t number = global_thread() / 32, row_of_tiles = number / across_;
+    const std::int64_t position =
+        (number % across_ * kAlongPositions + lane % kAlongPositions) * kEach;
+    const std::int64_t piece = row_of_tiles % down_ * kAlongPieces + lane / kAlongPositions;
+    const std::int64_t group = row_of_tiles / down_ % groups_;
+    const std::int64_t image = row_of_tiles / down_ / groups_;
+    if (image >= images_ || piece >= pieces_ || position >= positions_) return;
+    const std::int64_t in_group = piece * kPieceElements;
+    const std::int64_t channel = group * channels_ + in_group;
+    decltype(read(image, channel, position)) in[kPieceElements] = {};
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      if (in_group + c < channels_) in[c] = read(image, channel + c, position);
+    }
+    Vector<BFloat16, kPieceElements> rounded[kEach];
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      Vector<float, kEach> values = {};
+      if (in_group + c < channels_) values = finish(channel + c, in[c]);
+#pragma unroll
+      for (int p = 0; p < kEach; ++p) rounded[p][c] = BFloat16(values[p]);
+    }
+    const std::int64_t first = (group * pieces_ + piece) * kPieceElements;
+#pragma unroll
+    for (int p = 0; p < kEach; ++p) {
+      const std::int64_t row = image * positions_ + position + p;
+      y.template store<kPieceElements>(row * pitch_ + first, rounded[p]);
+    }
+  }
+
+ private:
+  static constexpr int kAlongPositions = 8, kAlongPieces = 32 / kAlongPositions;
+
+  std::int64_t images_, groups_, channels_, positions_, pitch_;
+  std::int64_t pieces_;         ///< of the channels of a group
+  std::int64_t across_, down_;  ///< tiles of a warp, along positions and pieces
+};
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

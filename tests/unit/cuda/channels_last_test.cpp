@@ -1,0 +1,162 @@
+// Activations stored channels last in bfloat16 on a GPU: the same bits as planes, fewer bytes.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/cuda/emulation/emulated_device.h"
+#include "core/nn/training_graph.h"
+#include "core/ops/batch_normalization.h"
+#include "core/ops/conv.h"
+#include "core/runtime/executor.h"
+#include "tests/unit/cpu/run_kernel.h"
+
+namespace triptych::cuda {
+namespace {
+
+PlanOptions options_of(bool channels_last, Contract contract = Contract::Bf16) {
+  PlanOptions options;
+  options.placement.contract = contract;
+  options.channels_last = channels_last;
+  return options;
+}
+
+/// An executor of a graph on an emulated GPU.
+struct Runner {
+  Runner(const Graph& graph, const PlanOptions& options, const std::string& emulation = "plain")
+      : device({.threads = 2, .extra = {{"emulation", emulation}}}),
+        states(device),
+        executor(make_plan(graph.clone(), {&device}, options), states) {
+    std::uint64_t number = 0;
+    for (const auto value : graph.values_of(ValueKind::Input)) {
+      const auto& input = graph.value(value);
+      executor.set_input(input.name, cpu::random_tensor(input.spec.shape, ++number, 0.25F, 1));
+    }
+  }
+
+  std::vector<Tensor> run() {
+    executor.run();
+    std::vector<Tensor> results;
+    for (const auto& output : executor.plan().graph.outputs()) {
+      results.push_back(executor.output(output.name));
+    }
+    for (const auto& name : states.names()) results.push_back(states.read(name));
+    return results;
+  }
+  std::int64_t stored() const {
+    return std::ranges::count_if(executor.plan().locations[0], [](const auto& location) {
+      return location && location->channels_last;
+    });
+  }
+  std::uint64_t bytes_of(const std::string& kernel, MemoryAccess access) const {
+    return device.kernel_counters().at(kernel).total(MemorySpace::Global, access).useful_bytes;
+  }
+
+  emulation::EmulatedDevice device;
+  StateStore states;
+  Executor executor;
+};
+
+/// A step of a small U-Net. Its planes have 36 elements, and 9, which are whole in no four.
+Graph training_step() {
+  auto config = model_preset("unet-s");
+  config.base = 8;
+  config.depth = 1;
+  config.size = 6;
+  return build_training_graph(config, {.batch = 1}).graph;
+}
+
+/// x, normalised by running statistics, through a 3 x 3 convolution.
+Graph normalised_convolution(const Shape& x, std::int64_t channels) {
+  Graph graph;
+  std::vector<ValueId> inputs = {graph.add_input("x", {DType::F32, x})};
+  for (const auto* name : {"scale", "bias", "mean", "variance"}) {
+    inputs.push_back(graph.add_input(name, {DType::F32, Shape{x[1]}}));
+  }
+  BatchNormalization normalization;
+  normalization.activation = "relu";
+  const auto y = graph.add_node(make_op(normalization), inputs).front();
+  Conv conv;
+  conv.pads = {1, 1, 1, 1};
+  const auto w = graph.add_input("w", {DType::F32, Shape{channels, x[1], 3, 3}});
+  graph.mark_output("y", graph.add_node(make_op(conv), std::vector<ValueId>{y, w}).front());
+  return graph;
+}
+
+TEST(ChannelsLastOnGpu, a_training_step_has_the_bits_of_planes) {
+  const auto graph = training_step();
+  Runner planes(graph, options_of(false)), last(graph, options_of(true));
+  EXPECT_EQ(planes.stored(), 0);
+  // Six normalisations. The output that a pooling and a concat read stays planes.
+  EXPECT_EQ(last.stored(), 6 + 5);
+  for (int step = 0; step < 2; ++step) cpu::expect_same_bits(last.run(), planes.run());
+}
+
+TEST(ChannelsLastOnGpu, convolutions_on_either_tensor_core_read_it_in_place) {
+  struct Case {
+    Shape x;
+    std::int64_t channels;
+    std::string kernel;
+  };
+  for (const auto& [x, channels, kernel] :
+       {Case{{2, 64, 16, 16}, 64, "hopper"}, Case{{2, 24, 5, 7}, 9, "tensor-core"}}) {
+    SCOPED_TRACE(kernel);
+    const auto graph = normalised_convolution(x, channels);
+    Runner planes(graph, options_of(false), "counted"), last(graph, options_of(true), "counted");
+    ASSERT_EQ(last.stored(), 1);
+    EXPECT_EQ(last.executor.plan().steps.back().entry->name, kernel);
+    cpu::expect_same_bits(last.run(), planes.run());
+    const auto elements = static_cast<std::uint64_t>(x.elements());
+    const std::string normalization = "batch_normalization_channels_last";
+    EXPECT_EQ(last.bytes_of(normalization, MemoryAccess::Store), elements * sizeof(BFloat16));
+    EXPECT_EQ(planes.bytes_of("round_images", MemoryAccess::Load), elements * sizeof(float));
+    EXPECT_FALSE(last.device.kernel_counters().contains("round_images"));
+  }
+}
+
+/// The gradient of a normalisation, read by the gradient of a convolution's weights.
+Graph normalisation_gradient(const Shape& x) {
+  Graph graph;
+  std::vector<ValueId> inputs = {graph.add_input("x", {DType::F32, x}),
+                                 graph.add_input("dy", {DType::F32, x})};
+  for (const auto* name : {"scale", "mean", "deviation"}) {
+    inputs.push_back(graph.add_input(name, {DType::F32, Shape{x[1]}}));
+  }
+  const auto outputs = graph.add_node(make_op(BatchNormalizationGradient{}), inputs);
+  graph.mark_output("dscale", outputs[1]);
+  graph.mark_output("dbias", outputs[2]);
+  ConvWeightGradient gradient;
+  gradient.kernel_shape = {1, 1};
+  const auto from = graph.add_input("from", {DType::F32, Shape{x[0], 3, x[2], x[3]}});
+  const std::vector<ValueId> operands = {from, outputs[0]};
+  graph.mark_output("dw", graph.add_node(make_op(gradient), operands).front());
+  return graph;
+}
+
+TEST(ChannelsLastOnGpu, gradients_of_weights_read_gradients_in_place) {
+  for (const Shape& x : {Shape{2, 40, 4, 6}, Shape{2, 40, 3, 3}}) {
+    const auto graph = normalisation_gradient(x);
+    Runner planes(graph, options_of(false), "counted"), last(graph, options_of(true), "counted");
+    ASSERT_EQ(last.stored(), 1);
+    cpu::expect_same_bits(last.run(), planes.run());
+    const auto elements = static_cast<std::uint64_t>(x.elements());
+    EXPECT_EQ(last.bytes_of("batch_normalization_gradient_channels_last", MemoryAccess::Store),
+              elements * sizeof(BFloat16));
+    // Only the other operand is still rounded.
+    EXPECT_EQ(last.bytes_of("round_images", MemoryAccess::Load), elements / 40 * 3 * sizeof(float));
+  }
+}
+
+TEST(ChannelsLastOnGpu, other_channels_and_contracts_keep_planes) {
+  const auto stored = [](std::int64_t channels, Contract contract) {
+    const auto graph = normalised_convolution({1, channels, 4, 4}, 8);
+    return Runner(graph, options_of(true, contract)).stored();
+  };
+  EXPECT_EQ(stored(8, Contract::Bf16), 1);
+  EXPECT_EQ(stored(12, Contract::Bf16), 0) << "pieces of eight channels";
+  EXPECT_EQ(stored(8, Contract::F32), 0);
+  EXPECT_EQ(stored(8, Contract::Bf16Exact), 0);
+}
+
+}  // namespace
+}  // namespace triptych::cuda
