@@ -68,6 +68,7 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda/std/utility", "libcu.h"},
     {"hip/hip_runtime.h", "hip_runtime.h"},
     {"hip/hip_runtime_api.h", "hip_runtime.h"},
+    {"hip/hiprtc.h", "hip_runtime.h"},
     {"hip/hip_cooperative_groups.h", "group_functions.h"},
     {"hip/hip_fp16.h", "narrow_floats.h"}};
 

@@ -79,6 +79,11 @@ class Driver(ProgramTest):
         self.assertTrue(result["output"].startswith("NVRTC_ERROR_COMPILATION\nscale.cu:17:13: error: "),
                         result["output"])
 
+    def test_a_program_of_hip_compiles_a_kernel(self):
+        result = self.result(0, "modules.hip")
+        self.assertEqual((result["findings"], result["output"]), ([], "no error, 4.5 4.5\n"))
+        self.assertEqual(result["kernels"][0]["global"]["load"]["lanes"], 2 * 80)
+
     def test_contexts_mapped_memory_and_textures(self):
         result = self.result(0, "driver_contexts.cpp")
         self.assertEqual((result["findings"], result["output"]),
