@@ -26,7 +26,7 @@ struct KernelCommand {
   std::vector<std::string> defines, includes;
   std::vector<std::string> sources;  ///< further files of a whole program
   std::string gpu = gpu_names().front();
-  bool no_contraction = false, brief = false, strict = false;
+  bool no_contraction = false, brief = false, strict = false, module = false;
   Confinement confine = Confinement::None;
 };
 
@@ -51,6 +51,9 @@ std::map<std::string, int> kernel_registers(const KernelCommand& options);
 
 /// The run of a whole program.
 kernels::ProgramRequest program_request(const KernelCommand& options);
+
+/// Compiles the file as a module for the driver API, and writes it.
+void build_module(const KernelCommand& options, bool json);
 
 /// Compiles and runs it, and prints its counters and findings.
 void run_program(const KernelCommand& options, Context& context);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "core/base/console.h"
@@ -12,7 +13,10 @@
 #include "experiments/app/kernel_costs.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/kernels/program_module.h"
 #include "experiments/kernels/program_run.h"
+#include "experiments/page/text_table.h"
 
 namespace triptych::app {
 namespace {
@@ -171,6 +175,30 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.options.barriers_skip_ended = options.run.skip_ended;
   request.options.strict = options.strict;
   return request;
+}
+
+void build_module(const KernelCommand& options, bool json) {
+  require_writable(options.library);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto module =
+      kernels::compile_module({.files = {options.file},
+                               .contract = !options.no_contraction,
+                               .options = compiler_options(options),
+                               .architecture = 10 * kernels::find_gpu(options.gpu).architecture()});
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (!module.compiler_warnings.empty()) say_always(module.compiler_warnings);
+  write_own_file(options.library, module.image);
+  if (!json) {
+    return print_text("module built in {} (measured): {}\n", page::format_seconds(taken.count()),
+                      options.library);
+  }
+  print_document(
+      "kernel build",
+      page::Json::array({{{"file", options.file},
+                          {"kernel", page::Json()},
+                          {"parameters", page::Json::array()},
+                          {"library", options.library},
+                          {"time", page::time_json({taken.count(), TimeKind::Measured})}}}));
 }
 
 void run_program(const KernelCommand& options, Context& context) {

@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 /// Headers for declarations that the prelude has.
 constexpr const char* kDeclaredHeaders[] = {"cuda_runtime.h",
                                             "cuda_runtime_api.h",
-                                            "cuda.h",
                                             "vector_types.h",
                                             "device_launch_parameters.h",
                                             "device_functions.h",
@@ -40,7 +39,6 @@ constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
     {"cufft.h", "cuFFT"},
     {"cusparse.h", "cuSPARSE"},
     {"cusolverDn.h", "cuSOLVER"},
-    {"nvrtc.h", "NVRTC"},
     {"cub/cub.cuh", "CUB"},
     {"thrust/device_vector.h", "Thrust"},
     {"thrust/host_vector.h", "Thrust"},
@@ -59,6 +57,8 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda_fp16.h", "narrow_floats.h"},
     {"cuda_fp16.hpp", "narrow_floats.h"},
     {"cuda_bf16.h", "narrow_floats.h"},
+    {"cuda.h", "driver_api.h"},
+    {"nvrtc.h", "driver_api.h"},
     {"mma.h", "wmma.h"},
     {"cuda/atomic", "libcu.h"},
     {"cuda/barrier", "libcu.h"},
@@ -68,6 +68,7 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda/std/utility", "libcu.h"},
     {"hip/hip_runtime.h", "hip_runtime.h"},
     {"hip/hip_runtime_api.h", "hip_runtime.h"},
+    {"hip/hiprtc.h", "hip_runtime.h"},
     {"hip/hip_cooperative_groups.h", "group_functions.h"},
     {"hip/hip_fp16.h", "narrow_floats.h"}};
 
@@ -110,7 +111,8 @@ void BuildFolder::write_program_headers() const {
                       what));
   }
   for (const auto& [header, file] : kOwnHeaders) {
-    write(fs::path("cuda") / header, fmt::format("#include \"backends/cuda/program/{}\"\n", file));
+    write(fs::path("cuda") / header,
+          fmt::format("{}#include \"backends/cuda/program/{}\"\n", kDeclarations, file));
   }
   Words headers;
   append(headers, kStandardHeaders);

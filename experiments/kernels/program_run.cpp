@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/io/temporary_folder.h"
+#include "experiments/kernels/program_module.h"
 #include "experiments/kernels/registers.h"
 
 namespace triptych::kernels {
@@ -73,6 +74,9 @@ ProgramRun run_program(const ProgramRequest& request) {
   words.insert(words.end(), request.words.begin(), request.words.end());
   auto options = request.options;
   options.gpu = run.gpu;
+  // As long as the program: its threads may go on.
+  static const auto modules = module_builder();
+  options.modules = modules.get();
   options.registers = find_registers({.files = source.files,
                                       .options = source.options,
                                       .contract = source.contract,

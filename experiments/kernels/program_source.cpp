@@ -166,8 +166,10 @@ class ProgramBuild {
     command.emplace_back("-lm");
     folder_.run(command, "kernel-library", source_.files[0].string(),
                 folder / cuda::program::kKernelLibrary);
-    folder_.run({"g++", "-shared", "-Wl,-z,defs", folder_.object("bridge")}, "bridge-library",
-                "the bridge", folder / cuda::program::kBridgeLibrary);
+    // Modules find the bridge by this name, whose library the program has opened.
+    folder_.run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-soname,triptych-bridge.so",
+                 folder_.object("bridge")},
+                "bridge-library", "the bridge", folder / cuda::program::kBridgeLibrary);
     command = {"g++", "-shared", "-Wl,-z,defs"};
     for (const char* name : {"exit", "abort", "__assert_fail"}) {
       command.push_back(fmt::format("-Wl,--wrap={}", name));

@@ -346,6 +346,7 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
     const bool language = file == "backends/cuda/emulation/language.h";
     const bool of_a_program = file == "backends/cuda/program/prelude.h" ||
                               file == "backends/cuda/program/host_prelude.h" ||
+                              file == "backends/cuda/program/driver_api.h" ||
                               file.starts_with("backends/cuda/program/runtime_api.h");
     const bool of_hip = file == "backends/cuda/program/hip_runtime.h";
     const auto& allowed = file == "backends/cuda/plain/words.h" ? of_plain_cuda

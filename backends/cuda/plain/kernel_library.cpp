@@ -150,4 +150,11 @@ std::uintptr_t KernelLibrary::address_of(const std::string& symbol) const {
   return found == symbols_.end() ? 0 : found->second;
 }
 
+std::string KernelLibrary::symbol_at(std::uintptr_t address) const {
+  for (const auto& [name, value] : symbols_) {
+    if (value == address) return name;
+  }
+  return {};
+}
+
 }  // namespace triptych::cuda::plain

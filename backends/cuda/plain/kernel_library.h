@@ -67,6 +67,8 @@ class KernelLibrary {
   std::span<const Variable> constant_variables() const { return constant_; }
   /// Address of a function or variable, by the linker's name for it. 0: none.
   std::uintptr_t address_of(const std::string& symbol) const;
+  /// The reverse. Empty: none.
+  std::string symbol_at(std::uintptr_t address) const;
   /// The `__device__` or `__constant__` variable that begins at an address. nullptr: none.
   const Variable* variable_at(std::uintptr_t address) const;
   /// The variable at this address is one of `__constant__`, which its symbol does not tell.

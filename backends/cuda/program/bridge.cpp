@@ -20,6 +20,12 @@ using namespace triptych::cuda::program;
 #define TRIPTYCH_UNPACK(...) __VA_ARGS__
 #define TRIPTYCH_CALL(name, arguments, ...)                          \
   cudaError_t name(__VA_ARGS__) {                                    \
+    runtime->note_use();                                             \
+    return runtime->name(__builtin_return_address(0) __VA_OPT__(, )  \
+                             __VA_OPT__(TRIPTYCH_UNPACK arguments)); \
+  }
+#define TRIPTYCH_DRIVER_CALL(result, name, arguments, ...)           \
+  result name(__VA_ARGS__) {                                         \
     return runtime->name(__builtin_return_address(0) __VA_OPT__(, )  \
                              __VA_OPT__(TRIPTYCH_UNPACK arguments)); \
   }
@@ -31,6 +37,7 @@ unsigned triptych_bind_runtime(const Runtime* table) {
 }
 
 #include "backends/cuda/program/calls.inc"
+#include "backends/cuda/program/driver_calls.inc"
 
 // Functions that clang's host code calls when the program is loaded.
 void** __cudaRegisterFatBinary(void*) {

@@ -4,12 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/cuda/program/driver_types.h"
 #include "backends/cuda/program/types.h"
 
 namespace triptych::cuda::program {
 
-/// Increases with each change of Runtime or of calls.inc.
-inline constexpr unsigned kRuntimeVersion = 2;
+/// Increases with each change of Runtime or of its lists.
+inline constexpr unsigned kRuntimeVersion = 3;
 
 /// The address to which a call of the user's code returns.
 using Place = const void*;
@@ -20,6 +21,12 @@ struct Runtime {
   cudaError_t (*name)(Place place __VA_OPT__(, ) __VA_ARGS__);
 #include "backends/cuda/program/calls.inc"
 #undef TRIPTYCH_CALL
+#define TRIPTYCH_DRIVER_CALL(result, name, arguments, ...) \
+  result (*name)(Place place __VA_OPT__(, ) __VA_ARGS__);
+#include "backends/cuda/program/driver_calls.inc"
+#undef TRIPTYCH_DRIVER_CALL
+  /// The program calls a function of the runtime.
+  void (*note_use)();
   void (*register_kernel)(const void* stub, const char* symbol);
   void (*register_variable)(const void* shadow, const char* symbol, bool is_constant);
   void (*register_texture)(const void* reference, const char* symbol);

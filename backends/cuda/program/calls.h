@@ -13,12 +13,17 @@ namespace triptych::cuda::program::calls {
 #undef TRIPTYCH_CALL
 // NOLINTEND(readability-identifier-naming)
 
+/// Bytes of which the pitch of rows is a multiple.
+inline constexpr std::size_t kPitch = 512;
+
 /// Rows of bytes, and slices of rows.
 struct Rows {
   void* data;
   std::size_t pitch, slice;
 };
 
+/// The program calls a function of the runtime.
+void note_use();
 void register_kernel(const void* stub, const char* symbol);
 void register_variable(const void* shadow, const char* symbol, bool is_constant);
 void register_texture(const void* reference, const char* symbol);
@@ -26,6 +31,9 @@ void register_texture(const void* reference, const char* symbol);
 
 /// The variable behind a symbol. nullptr, with a finding: none.
 const plain::Variable* variable_of(const char* call, Place place, const void* symbol);
+/// The parameters of a kernel, by its function on the host.
+void learn_parameters(Kernel& kernel, const void* stub);
+cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_host);
 /// Copies with all checks.
 cudaError_t copy(const char* call, Place place, void* to, const void* from, std::size_t bytes,
                  cudaMemcpyKind kind);

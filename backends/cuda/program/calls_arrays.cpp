@@ -12,8 +12,6 @@ namespace {
 
 using plain::TexelArray, plain::TextureShape;
 
-constexpr std::size_t kPitch = 512;
-
 TextureShape shape_of(const cudaExtent& extent, unsigned flags) {
   const bool layered = (flags & cudaArrayLayered) != 0;
   if ((flags & cudaArrayCubemap) != 0) {

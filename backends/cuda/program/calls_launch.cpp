@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "backends/cuda/emulation/occupancy.h"
-#include "backends/cuda/program/calls.h"
+#include "backends/cuda/program/driver.h"
 
 namespace triptych::cuda::program::calls {
 namespace {
@@ -118,6 +118,25 @@ void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualSt
   }
 }
 
+/// Arrays that the kernel may use: also variables of other modules.
+std::vector<plain::DeviceArray> arrays_of(const Kernel& kernel) {
+  auto& session = Session::current();
+  auto arrays = session.heap.arrays();
+  const auto add = [&](const plain::KernelLibrary& library) {
+    if (&library == kernel.library) return;
+    for (const auto& each : library.global_variables()) {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
+      arrays.push_back({.name = "the variable " + each.name,
+                        .data = reinterpret_cast<std::byte*>(each.begin),
+                        .bytes = each.bytes,
+                        .element_bytes = 0});
+    }
+  };
+  add(*session.library);
+  for (const auto& each : session.modules) add(*each);
+  return arrays;
+}
+
 /// Runs the kernel. A fault ends the program.
 cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
                    std::span<const void* const> values) {
@@ -133,7 +152,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
     plain::Launch request = {.kernel = kernel.name,
                              .call = [&] { call.run(); },
                              .shape = shape,
-                             .arrays = session.heap.arrays(),
+                             .arrays = arrays_of(kernel),
                              .explain = explain_address,
                              .textures = &session.textures,
                              .threads = session.options.threads,
@@ -144,7 +163,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
     const auto registers = session.options.registers.find(kernel.name);
     if (registers != session.options.registers.end()) request.registers = registers->second;
     if (session.options.watch) request.watcher = session.options.watch(request);
-    auto result = plain::run(*session.library, request);
+    auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
     warn_of_equal_stores(session, result.equal_stores);
     if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
@@ -162,29 +181,40 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
   return cudaSuccess;
 }
 
+}  // namespace
+
 void learn_parameters(Kernel& kernel, const void* stub) {
   if (!kernel.places) kernel.places = probe_parameters(stub);
 }
 
-}  // namespace
+void note_use() {
+  if (!is_probing()) Session::current().is_runtime_used = true;
+}
 
 void register_kernel(const void* stub, const char* symbol) {
   auto& session = Session::current();
-  const auto address = session.library->address_of(symbol);
+  const auto& library = session.newest_library();
+  const auto address = library.address_of(symbol);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
   const auto* function = reinterpret_cast<const void*>(address);
   auto name = kernel_name(symbol);
-  const bool is_taken = std::ranges::any_of(
-      session.kernels, [&](const auto& each) { return each.second.name == name; });
+  const bool is_taken = std::ranges::any_of(session.kernels, [&](const auto& each) {
+    return each.second.name == name && each.second.library == &library;
+  });
   if (is_taken) name = plain::demangle(symbol);
-  session.kernels[stub] = {std::move(name), function, std::nullopt};
+  session.kernels[stub] = {.name = std::move(name),
+                           .function = function,
+                           .places = std::nullopt,
+                           .symbol = symbol,
+                           .library = &library};
 }
 
 void register_variable(const void* shadow, const char* symbol, bool is_constant) {
   auto& session = Session::current();
-  const auto address = session.library->address_of(symbol);
-  if (is_constant) session.library->note_constant(address);
-  const auto* variable = session.library->variable_at(address);
+  auto& library = session.newest_library();
+  const auto address = library.address_of(symbol);
+  if (is_constant) library.note_constant(address);
+  const auto* variable = library.variable_at(address);
   if (variable != nullptr) session.variables[shadow] = *variable;
 }
 
@@ -309,6 +339,10 @@ const Runtime& runtime_table() {
 #define TRIPTYCH_CALL(name, arguments, ...) .name = calls::name,
 #include "backends/cuda/program/calls.inc"
 #undef TRIPTYCH_CALL
+#define TRIPTYCH_DRIVER_CALL(result, name, arguments, ...) .name = calls::name,
+#include "backends/cuda/program/driver_calls.inc"
+#undef TRIPTYCH_DRIVER_CALL
+      .note_use = calls::note_use,
       .register_kernel = calls::register_kernel,
       .register_variable = calls::register_variable,
       .register_texture = calls::register_texture,

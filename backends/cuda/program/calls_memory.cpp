@@ -11,46 +11,10 @@
 namespace triptych::cuda::program::calls {
 namespace {
 
-constexpr std::size_t kPitch = 512;
-
 void wait() {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   session.heap.synchronise();
-}
-
-cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_host) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  if (pointer == nullptr) return cudaSuccess;
-  auto* memory = session.heap.find(pointer);
-  if (memory == nullptr) {
-    return session.mistake(cudaErrorInvalidValue, call, place,
-                           of_host ? "no call of cudaMallocHost or cudaHostAlloc gave this pointer"
-                                   : "no call of cudaMalloc or its like gave this pointer");
-  }
-  if (!memory->freed.empty()) {
-    return session.mistake(cudaErrorInvalidValue, call, place,
-                           fmt::format("{} was freed before, at {}", memory->name, memory->freed));
-  }
-  if (memory->data() != pointer) {
-    return session.mistake(
-        cudaErrorInvalidValue, call, place,
-        fmt::format("the pointer is {} bytes behind the beginning of {}",
-                    static_cast<std::byte*>(pointer) - memory->data(), memory->name));
-  }
-  if (memory->kind == MemoryKind::Registered) {
-    return session.mistake(
-        cudaErrorInvalidValue, call, place,
-        fmt::format("{} belongs to the host: cudaHostUnregister releases it", memory->name));
-  }
-  if (of_host != (memory->kind == MemoryKind::Pinned)) {
-    return session.mistake(
-        cudaErrorInvalidValue, call, place,
-        fmt::format("{} is freed with {}", memory->name, of_host ? "cudaFree" : "cudaFreeHost"));
-  }
-  session.heap.free(*memory, session.text_of(place));
-  return cudaSuccess;
 }
 
 /// One side of a copy. The mistake in it, if there is one.
@@ -123,6 +87,40 @@ std::optional<std::string> undefined_source(const Allocation* from, const void* 
 
 }  // namespace
 
+cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_host) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (pointer == nullptr) return cudaSuccess;
+  auto* memory = session.heap.find(pointer);
+  if (memory == nullptr) {
+    return session.mistake(cudaErrorInvalidValue, call, place,
+                           of_host ? "no call of cudaMallocHost or cudaHostAlloc gave this pointer"
+                                   : "no call of cudaMalloc or its like gave this pointer");
+  }
+  if (!memory->freed.empty()) {
+    return session.mistake(cudaErrorInvalidValue, call, place,
+                           fmt::format("{} was freed before, at {}", memory->name, memory->freed));
+  }
+  if (memory->data() != pointer) {
+    return session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("the pointer is {} bytes behind the beginning of {}",
+                    static_cast<std::byte*>(pointer) - memory->data(), memory->name));
+  }
+  if (memory->kind == MemoryKind::Registered) {
+    return session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("{} belongs to the host: cudaHostUnregister releases it", memory->name));
+  }
+  if (of_host != (memory->kind == MemoryKind::Pinned)) {
+    return session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("{} is freed with {}", memory->name, of_host ? "cudaFree" : "cudaFreeHost"));
+  }
+  session.heap.free(*memory, session.text_of(place));
+  return cudaSuccess;
+}
+
 cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** pointer,
                      std::size_t bytes, std::size_t element) {
   auto& session = Session::current();
@@ -154,7 +152,7 @@ cudaError_t set(const char* call, Place place, void* to, int value, std::size_t 
   const std::lock_guard lock(session.mutex);
   if (bytes == 0) return cudaSuccess;
   auto* memory = session.heap.find(to);
-  const bool is_variable = session.library->is_variable(to, bytes);
+  const bool is_variable = session.is_variable(to, bytes);
   if (memory == nullptr && !is_variable) {
     return session.mistake(cudaErrorInvalidValue, call, place,
                            "the destination is no memory of the GPU");
@@ -174,12 +172,11 @@ cudaError_t copy(const char* call, Place place, void* to, const void* from, std:
   const std::lock_guard lock(session.mutex);
   if (bytes == 0) return cudaSuccess;
   auto *target = session.heap.find(to), *source = session.heap.find(from);
-  const auto& library = *session.library;
   for (const auto& wrong : {mistake_in(target, to, bytes, "the destination"),
                             mistake_in(source, from, bytes, "the source")}) {
     if (wrong) return session.mistake(cudaErrorInvalidValue, call, place, *wrong);
   }
-  const bool has_variable = library.is_variable(to, bytes) || library.is_variable(from, bytes);
+  const bool has_variable = session.is_variable(to, bytes) || session.is_variable(from, bytes);
   if (const auto wrong = mistake_in(kind, target, source);
       wrong && kind != cudaMemcpyDefault && !has_variable) {
     return session.mistake(cudaErrorInvalidMemcpyDirection, call, place, *wrong);

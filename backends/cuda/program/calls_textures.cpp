@@ -114,7 +114,7 @@ cudaTextureObject_t add_texture(const char* call, Place place, const cudaResourc
 
 void register_texture(const void* reference, const char* symbol) {
   auto& session = Session::current();
-  session.texture_references[reference] = session.library->address_of(symbol);
+  session.texture_references[reference] = session.newest_library().address_of(symbol);
 }
 
 // NOLINTBEGIN(readability-identifier-naming): CUDA's own names.

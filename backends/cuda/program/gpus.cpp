@@ -32,6 +32,14 @@ cudaDeviceProp properties_of(const Gpu& gpu) {
   p.textureAlignment = 512;
   p.texturePitchAlignment = 32;
   p.surfaceAlignment = 512;
+  // The same for all GPUs from compute capability 6.0 on (table of technical specifications of
+  // CUDA's guide).
+  p.maxTexture1D = 131072;
+  p.maxTexture2D[0] = 131072;
+  p.maxTexture2D[1] = 65536;
+  p.maxTexture3D[0] = p.maxTexture3D[1] = p.maxTexture3D[2] = 16384;
+  p.maxTexture1DLayered[0] = p.maxTexture2DLayered[0] = p.maxTexture2DLayered[1] = 32768;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = 2048;
   p.multiProcessorCount = gpu.multiprocessors;
   p.maxThreadsPerMultiProcessor = 32 * on.max_warps;
   p.maxBlocksPerMultiProcessor = on.max_blocks;

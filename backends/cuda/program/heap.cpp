@@ -27,11 +27,8 @@ Allocation::Allocation(MemoryKind of, std::size_t bytes, std::size_t element, st
       name(std::move(called)),
       content(bytes, unit_of(element)) {}
 
-Allocation::Allocation(std::span<std::byte> registered, std::string called)
-    : kind(MemoryKind::Registered),
-      range(registered),
-      name(std::move(called)),
-      content(registered.size(), kUnit) {}
+Allocation::Allocation(MemoryKind of, std::span<std::byte> elsewhere, std::string called)
+    : kind(of), range(elsewhere), name(std::move(called)), content(elsewhere.size(), kUnit) {}
 
 void Allocation::open() {
   if (!std::exchange(is_closed, false)) return;
@@ -67,7 +64,13 @@ void Heap::free(Allocation& allocation, const std::string& place) {
 }
 
 void Heap::add_registered(std::span<std::byte> range, std::string name) {
-  used_.push_back(std::make_unique<Allocation>(range, std::move(name)));
+  used_.push_back(std::make_unique<Allocation>(MemoryKind::Registered, range, std::move(name)));
+}
+
+void Heap::add_mapped(std::span<std::byte> range, std::string name) {
+  used_.push_back(std::make_unique<Allocation>(MemoryKind::Device, range, std::move(name)));
+  used_.back()->is_closed = true;  // as it was reserved
+  used_bytes_ += range.size();
 }
 
 void Heap::remove_registered(const Allocation& allocation) {

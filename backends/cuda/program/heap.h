@@ -33,7 +33,7 @@ struct Allocation {
   std::string freed;   ///< the place where it was freed. Empty: it is in use
 
   Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called);
-  Allocation(std::span<std::byte> registered, std::string called);
+  Allocation(MemoryKind of, std::span<std::byte> elsewhere, std::string called);
   std::byte* data() const { return range.data(); }
   std::size_t bytes() const { return range.size(); }
   bool contains(std::uintptr_t address) const {
@@ -50,6 +50,8 @@ class Heap {
   /// Keeps the addresses for a while, so that later uses are noticed.
   void free(Allocation& allocation, const std::string& place);
   void add_registered(std::span<std::byte> range, std::string name);
+  /// Memory of the GPU at addresses that were reserved for it.
+  void add_mapped(std::span<std::byte> range, std::string name);
   void remove_registered(const Allocation& allocation);
 
   /// The allocation with this address, in use or freed. nullptr: none.

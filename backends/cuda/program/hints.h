@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/cuda/program/driver_results.h"
+
 // NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
 enum cudaAccessProperty {
   cudaAccessPropertyNormal,
@@ -92,7 +94,4 @@ TRIPTYCH_PASS cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAtt
   *value = 0;
   return cudaDeviceEnablePeerAccess(other, 0);
 }
-
-/// The driver's results, which some programs compare those of the runtime with.
-enum cudaError_enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_UNKNOWN = 999 };
 // NOLINTEND(readability-identifier-naming)

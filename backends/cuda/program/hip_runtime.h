@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda.h>
+
 #include "backends/cuda/program/cooperative_groups.h"
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): HIP's own names.
@@ -193,6 +195,51 @@
 #define hipDeviceAttributeL2CacheSize cudaDevAttrL2CacheSize
 #define hipDeviceAttributeMaxThreadsPerMultiProcessor cudaDevAttrMaxThreadsPerMultiProcessor
 #define hipDeviceAttributeTotalConstantMemory cudaDevAttrTotalConstantMemory
+
+// Modules and hipRTC, as the driver API and NVRTC.
+#define hipModule_t CUmodule
+#define hipFunction_t CUfunction
+#define hipDeviceptr_t CUdeviceptr
+#define hiprtcProgram nvrtcProgram
+#define hiprtcResult nvrtcResult
+#define hiprtcCreateProgram nvrtcCreateProgram
+#define hiprtcDestroyProgram nvrtcDestroyProgram
+#define hiprtcCompileProgram nvrtcCompileProgram
+#define hiprtcAddNameExpression nvrtcAddNameExpression
+#define hiprtcGetLoweredName nvrtcGetLoweredName
+#define hiprtcGetProgramLogSize nvrtcGetProgramLogSize
+#define hiprtcGetProgramLog nvrtcGetProgramLog
+#define hiprtcGetCodeSize nvrtcGetPTXSize
+#define hiprtcGetCode nvrtcGetPTX
+#define hiprtcGetErrorString nvrtcGetErrorString
+inline constexpr auto HIPRTC_SUCCESS = NVRTC_SUCCESS,
+                      HIPRTC_ERROR_COMPILATION = NVRTC_ERROR_COMPILATION;
+inline void *const HIP_LAUNCH_PARAM_END = CU_LAUNCH_PARAM_END,
+                   *const HIP_LAUNCH_PARAM_BUFFER_POINTER = CU_LAUNCH_PARAM_BUFFER_POINTER,
+                   *const HIP_LAUNCH_PARAM_BUFFER_SIZE = CU_LAUNCH_PARAM_BUFFER_SIZE;
+/// The driver's functions with the runtime's errors. A path may be a text of C++20's char8_t.
+template <class Character>
+TRIPTYCH_PASS hipError_t hipModuleLoad(hipModule_t* module, const Character* file) {
+  return static_cast<hipError_t>(cuModuleLoad(module, reinterpret_cast<const char*>(file)));
+}
+TRIPTYCH_PASS hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
+  return static_cast<hipError_t>(cuModuleLoadData(module, image));
+}
+TRIPTYCH_PASS hipError_t hipModuleUnload(hipModule_t module) {
+  return static_cast<hipError_t>(cuModuleUnload(module));
+}
+TRIPTYCH_PASS hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module,
+                                              const char* name) {
+  return static_cast<hipError_t>(cuModuleGetFunction(function, module, name));
+}
+TRIPTYCH_PASS hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x,
+                                               unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                               unsigned block_y, unsigned block_z,
+                                               unsigned shared_bytes, hipStream_t stream,
+                                               void** parameters, void** extra) {
+  return static_cast<hipError_t>(cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
+                                                block_z, shared_bytes, stream, parameters, extra));
+}
 
 // Shuffles and votes of the whole warp.
 #define TRIPTYCH_WHERE \

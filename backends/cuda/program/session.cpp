@@ -7,8 +7,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "backends/cuda/program/driver.h"
 
 namespace triptych::cuda::program {
 namespace {
@@ -94,6 +97,12 @@ Session& Session::current() {
   return *session;
 }
 
+bool Session::is_variable(const void* address, std::size_t bytes) const {
+  return library->is_variable(address, bytes) ||
+         std::ranges::any_of(modules,
+                             [&](const auto& each) { return each->is_variable(address, bytes); });
+}
+
 emulation::Location Session::location(Place place) {
   Dl_info info = {};
   if (dladdr(place, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -125,6 +134,10 @@ cudaError_t Session::mistake(cudaError_t error, const char* call, Place place,
 
 void Session::note(cudaError_t error, const char* call, Place place, std::string message) {
   const auto where = location(place);
+  if (driver_call != nullptr) {
+    call = driver_call;
+    error = static_cast<cudaError_t>(calls::result_of(error));
+  }
   if (report.findings.size() < kMostFindings) {
     report.findings.push_back({call, std::move(message), where.file_name(), where.line(), error});
   }

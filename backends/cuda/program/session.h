@@ -24,6 +24,8 @@
 
 namespace triptych::cuda::program {
 
+class ModuleBuilder;
+
 /// A mistake of the host's code.
 struct Finding {
   std::string call;  ///< cudaMemcpy. Empty: code of the user
@@ -62,6 +64,7 @@ struct ProgramOptions {
   bool strict = false;  ///< threads that store the same value without an order end the program
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
+  ModuleBuilder* modules = nullptr;  ///< for NVRTC and the driver API
 };
 
 struct StreamProperties {
@@ -79,6 +82,8 @@ struct Kernel {
   const void* function = nullptr;
   std::optional<ParameterPlaces> places;
   std::size_t most_dynamic_bytes = std::size_t{48} << 10;  ///< what cudaFuncSetAttribute allows
+  std::string symbol;                                      ///< name of the linker
+  const plain::KernelLibrary* library = nullptr;
 };
 
 /// A cudaArray.
@@ -113,9 +118,17 @@ class Session {
   plain::TextureTable textures;
   std::map<const void*, std::uintptr_t> texture_references;  ///< the kernels', by the host's
   std::unique_ptr<plain::KernelLibrary> library;
+  std::vector<std::unique_ptr<plain::KernelLibrary>> modules;  ///< of the driver API, in order
+  bool is_runtime_used = false;                                ///< which makes the primary context
+  const char* driver_call = nullptr;  ///< for which a function of the runtime acts
   // The launch that clang's host code is putting together.
   std::vector<Configuration> configurations;
   std::vector<std::byte> arguments;
+
+  /// The library whose host part is being opened: it registers kernels and variables.
+  plain::KernelLibrary& newest_library() { return modules.empty() ? *library : *modules.back(); }
+  /// True when these bytes belong to a variable of the GPU.
+  bool is_variable(const void* address, std::size_t bytes) const;
 
   /// A number that no stream, event, array, texture or surface has.
   std::uintptr_t new_handle() { return last_handle_ += 16; }

@@ -7,12 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
 #include "core/base/mapped.h"
+#include "core/io/input_file.h"
 #include "core/io/npy.h"
 #include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
@@ -47,12 +46,6 @@ kernels::KernelSource source_of(const KernelCommand& options) {
   return source;
 }
 
-std::string content_of(const fs::path& file) {
-  std::ostringstream content;
-  content << std::ifstream(file, std::ios::binary).rdbuf();
-  return content.str();
-}
-
 page::Json parameters_json(const cuda::plain::KernelEntry& kernel) {
   page::Json list = page::Json::array();
   for (unsigned i = 0; i < kernel.count; ++i) list.push_back(kernel.parameters[i].type);
@@ -60,13 +53,14 @@ page::Json parameters_json(const cuda::plain::KernelEntry& kernel) {
 }
 
 void build(const KernelCommand& options, bool json) {
+  if (options.module) return build_module(options, json);
   const TemporaryFolder folder("kernel");
   const auto library = folder.path() / "kernels.so";
   if (!options.library.empty()) require_writable(options.library);
   const auto begin = std::chrono::steady_clock::now();
   compile_kernel_file(options, library);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  if (!options.library.empty()) write_own_file(options.library, content_of(library));
+  if (!options.library.empty()) write_own_file(options.library, read_file(library));
   const KernelLibrary opened(library);
   page::Json results = page::Json::array();
   for (const auto& kernel : opened.kernels()) {
@@ -365,6 +359,11 @@ void add_compiler_options(Command command, KernelCommand& options, bool needs_fi
       .repeated();
   command.add_flag("--no-contraction", options.no_contraction,
                    "round a * b + c twice, like nvcc -fmad=false");
+  command
+      .add_option("--gpu", options.gpu,
+                  "GPU for the costs, for the questions of a whole program, or of a module")
+      .check(one_of(gpu_names()))
+      .capture_default_str();
 }
 
 /// Up to three sizes with commas between them.
@@ -396,6 +395,10 @@ Command add_build(Command& kernel, Context& context) {
   command.add_option("--kernel", options->run.kernel, "instance of a template, such as tiled<16>");
   command.add_option("--out", options->library, "library for kernel run, such as my.so")
       .output_file();
+  command
+      .add_flag("--module", options->module,
+                "build a module for the driver API of a whole program, as nvcc -fatbin does")
+      .only_with("--out");
   command.callback([options, &context] { build(*options, context.json); });
   return command;
 }
@@ -459,10 +462,6 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
                   "another source file of a whole program, such as b.cu")
       .value("FILE")
       .repeated();
-  command
-      .add_option("--gpu", options.gpu,
-                  "GPU for the costs, and for the questions of a whole program")
-      .check(one_of(gpu_names()));
   command.add_option("--kernel", request.kernel,
                      "kernel of a file with several, such as tiled<16>");
   add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");
