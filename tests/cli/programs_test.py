@@ -184,6 +184,13 @@ class Programs(ProgramTest):
         self.assertEqual(kernels["saxpy"]["global"]["load"]["lanes"], 200)
         self.assertEqual(kernels["sum"]["warp_operations"], 5)
 
+    def test_graphs_are_made_captured_and_updated(self):
+        result, kernels = self.program("graphs.cu")
+        self.assertEqual(result["output"], "6 nodes, 2 roots, 2 after; 6 105, 2 calls\n"
+                                           "captured 6, updated 14\nleft 0 0, bytes 0 256 0\n")
+        # Two launches of two kernels, three of two captured ones. Loops of five turns.
+        self.assertEqual((kernels["add"]["launches"], kernels["count_down"]["launches"]), (10, 10))
+
     def test_fragments_are_multiplied_on_the_tensor_cores(self):
         result, kernels = self.program("wmma.cu")
         self.assertEqual(result["output"], "0 wrong\n")

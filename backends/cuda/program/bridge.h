@@ -9,7 +9,7 @@
 namespace triptych::cuda::program {
 
 /// Increases with each change of Runtime or of calls.inc.
-inline constexpr unsigned kRuntimeVersion = 2;
+inline constexpr unsigned kRuntimeVersion = 3;
 
 /// The address to which a call of the user's code returns.
 using Place = const void*;

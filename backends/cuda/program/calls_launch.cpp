@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "backends/cuda/emulation/occupancy.h"
@@ -62,8 +63,8 @@ std::string explain_address(std::uintptr_t address) {
                      address)
                : "";
   }
-  if (memory->freed.empty()) return {};
-  return fmt::format("{}, which was freed at {}", memory->name, memory->freed);
+  if (memory->gone.empty()) return {};
+  return fmt::format("{}, which {}", memory->name, memory->gone);
 }
 
 /// The mistake in the sizes of a launch. Empty: none.
@@ -120,13 +121,12 @@ void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualSt
 
 /// Runs the kernel. A fault ends the program.
 cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
-                   std::span<const void* const> values) {
+                   const KernelCall& call) {
   auto& session = Session::current();
   if (const auto wrong = wrong_sizes(kernel, shape); !wrong.empty()) {
     return session.mistake(cudaErrorInvalidConfiguration, "launch", place,
                            fmt::format("{}: {}", kernel.name, wrong));
   }
-  const KernelCall call(kernel.function, *kernel.places, values);
   const auto where = session.location(place);
   session.heap.begin_kernel();
   try {
@@ -166,7 +166,25 @@ void learn_parameters(Kernel& kernel, const void* stub) {
   if (!kernel.places) kernel.places = probe_parameters(stub);
 }
 
+/// A launch with these values of the parameters, which it keeps.
+Operation launch_operation(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
+                           std::span<const void* const> values) {
+  const auto call = std::make_shared<const KernelCall>(kernel.function, *kernel.places, values);
+  return [&kernel, place, shape, call] { return launch(kernel, place, shape, *call); };
+}
+
 }  // namespace
+
+Operation kernel_operation(const char* call, Place place, const KernelNode& node) {
+  auto* kernel = kernel_of(call, place, node.kernel);
+  if (kernel == nullptr) return {};
+  learn_parameters(*kernel, node.kernel);
+  const auto& [grid, block] = std::tie(node.grid, node.block);
+  return launch_operation(
+      *kernel, place,
+      {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, node.shared_bytes},
+      {node.arguments, kernel->places->size()});
+}
 
 void register_kernel(const void* stub, const char* symbol) {
   auto& session = Session::current();
@@ -242,20 +260,26 @@ cudaError_t cudaLaunch(Place, const void* stub) {
   learn_parameters(*kernel, stub);
   std::vector<const void*> values;
   for (const auto& place : *kernel->places) values.push_back(arguments.data() + place.offset);
-  return launch(*kernel, configuration.place, configuration.shape, values);
+  return submit(
+      "launch", configuration.place, configuration.stream,
+      {.type = cudaGraphNodeTypeKernel,
+       .run = launch_operation(*kernel, configuration.place, configuration.shape, values)});
 }
 
 cudaError_t triptychLaunch(Place place, const void* stub, const unsigned* grid,
                            const unsigned* block, void** arguments, size_t shared_bytes,
-                           cudaStream_t) {
+                           cudaStream_t stream) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  auto* kernel = kernel_of("cudaLaunchKernel", place, stub);
-  if (kernel == nullptr) return session.last_error;
-  learn_parameters(*kernel, stub);
-  return launch(*kernel, place,
-                {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes},
-                {arguments, kernel->places->size()});
+  auto launch = kernel_operation("cudaLaunchKernel", place,
+                                 {.kernel = stub,
+                                  .grid = {grid[0], grid[1], grid[2]},
+                                  .block = {block[0], block[1], block[2]},
+                                  .shared_bytes = shared_bytes,
+                                  .arguments = arguments});
+  if (!launch) return session.last_error;
+  return submit("cudaLaunchKernel", place, stream,
+                {.type = cudaGraphNodeTypeKernel, .run = std::move(launch)});
 }
 
 cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, const void* stub) {

@@ -132,8 +132,8 @@ TRIPTYCH_UNWATCHED inline __device__ clock_t clock() { return clock64(); }
 #endif
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 0
-#define CUDART_VERSION 12000
-#define CUDA_VERSION 12000
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
 #define __CUDACC__ 1
 #define __NVCC__ 1
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

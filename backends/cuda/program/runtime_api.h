@@ -62,7 +62,6 @@ TRIPTYCH_PASS void** triptych_untyped(T** pointer) {
     return call(triptych_untyped(pointer), bytes, triptych_element<T>);   \
   }
 TRIPTYCH_ALLOCATION(cudaMalloc, triptychMalloc)
-TRIPTYCH_ALLOCATION(cudaMallocAsync, triptychMalloc, , cudaStream_t)
 TRIPTYCH_ALLOCATION(cudaMallocManaged, triptychMallocManaged, , unsigned = 1)
 TRIPTYCH_ALLOCATION(cudaMallocHost, triptychMallocHost, , unsigned = 0)
 TRIPTYCH_ALLOCATION(cudaHostAlloc, triptychMallocHost, , unsigned)
@@ -267,5 +266,7 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+#include "backends/cuda/program/graph_api.h"
 
 #include "backends/cuda/program/hints.h"

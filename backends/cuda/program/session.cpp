@@ -38,9 +38,9 @@ std::string explain(const HostFault& fault) {
                                       fault.address);
   }
   const auto byte = fault.address - reinterpret_cast<std::uintptr_t>(allocation->data());
-  if (!allocation->freed.empty()) {
-    return fmt::format("the host's code uses byte {} of {}, which was freed at {}", byte,
-                       allocation->name, allocation->freed);
+  if (!allocation->gone.empty()) {
+    return fmt::format("the host's code uses byte {} of {}, which {}", byte, allocation->name,
+                       allocation->gone);
   }
   if (allocation->kind == MemoryKind::Device) {
     return fmt::format(

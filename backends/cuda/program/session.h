@@ -17,6 +17,7 @@
 #include "backends/cuda/emulation/kernel_costs.h"
 #include "backends/cuda/program/bridge.h"
 #include "backends/cuda/program/gpus.h"
+#include "backends/cuda/program/graphs.h"
 #include "backends/cuda/program/heap.h"
 #include "backends/cuda/program/kernel_call.h"
 #include "core/runtime/kernel_counters.h"
@@ -71,6 +72,8 @@ struct StreamProperties {
 
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> at;
+  unsigned long long capture = 0;         ///< number of the capture in which it was recorded
+  std::vector<cudaGraphNode_t> captured;  ///< nodes in front of it there
 };
 
 /// A kernel by its function on the host.
@@ -110,6 +113,7 @@ class Session {
   std::map<const void*, Kernel> kernels;
   std::map<const void*, plain::Variable> variables;  ///< by the host's address
   std::map<cudaArray_const_t, Array> arrays;
+  Graphs graphs;
   plain::TextureTable textures;
   std::map<const void*, std::uintptr_t> texture_references;  ///< the kernels', by the host's
   std::unique_ptr<plain::KernelLibrary> library;
@@ -117,7 +121,7 @@ class Session {
   std::vector<Configuration> configurations;
   std::vector<std::byte> arguments;
 
-  /// A number that no stream, event, array, texture or surface has.
+  /// A number that no stream, event, graph, array, texture or surface has.
   std::uintptr_t new_handle() { return last_handle_ += 16; }
 
   /// Notes a mistake, and returns its error.
