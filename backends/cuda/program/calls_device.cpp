@@ -13,8 +13,7 @@ namespace {
 
 constexpr int kVersion = 12080;
 constexpr int kGreatestPriority = -5;  // of a stream
-constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20,
-                      kHeapLimit = std::size_t{8} << 20;
+constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20;
 
 cudaError_t check_device(const char* call, Place place, int device) {
   auto& session = Session::current();
@@ -126,11 +125,21 @@ cudaError_t cudaDeviceSynchronize(Place place) { return wait("cudaDeviceSynchron
 cudaError_t cudaThreadSynchronize(Place place) { return wait("cudaThreadSynchronize", place); }
 cudaError_t cudaDeviceReset(Place place) { return wait("cudaDeviceReset", place); }
 cudaError_t cudaThreadExit(Place place) { return wait("cudaThreadExit", place); }
-cudaError_t cudaDeviceSetLimit(Place, cudaLimit, size_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSetLimit(Place place, cudaLimit limit, size_t value) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (limit != cudaLimitMallocHeapSize) return cudaSuccess;
+  if (session.device_heap != nullptr) {
+    return session.mistake(cudaErrorInvalidValue, "cudaDeviceSetLimit", place,
+                           "the size of the heap is fixed by the first launch; set it before");
+  }
+  session.heap_limit = value;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetLimit(Place, size_t* value, cudaLimit limit) {
   *value = limit == cudaLimitStackSize        ? kStackLimit
            : limit == cudaLimitPrintfFifoSize ? kPrintLimit
-           : limit == cudaLimitMallocHeapSize ? kHeapLimit
+           : limit == cudaLimitMallocHeapSize ? Session::current().heap_limit
                                               : 0;
   return cudaSuccess;
 }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMostLaunches = 10000;  // with an entry of its own in the report
 constexpr std::size_t kMostFixedShared = 48 * 1024;
+/// Each has a stack with a page of its own, and a process has at most 65,530 of such ranges.
+constexpr std::uint64_t kMostResidentThreads = 24576;
 
 /// "void scale<float>(float*, int)" without its type and parameters.
 std::string kernel_name(const std::string& symbol) {
@@ -69,7 +71,8 @@ std::string explain_address(std::uintptr_t address) {
 
 /// The mistake in the sizes of a launch. Empty: none.
 std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shape) {
-  const auto& [grid, block, shared_bytes] = shape;
+  const auto &grid = shape.grid, &block = shape.block;
+  const auto shared_bytes = shape.shared_bytes;
   const auto text = [](const emulation::Dim3& d) {
     return fmt::format("({}, {}, {})", d.x, d.y, d.z);
   };
@@ -108,15 +111,49 @@ void warn_of_skipped(Session& session, const emulation::SkippedThreads& skipped)
       emulation::file_of(skipped.where), skipped.where.line(), skipped.ended));
 }
 
-void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualStores>& all) {
+/// One warning for each place.
+void warn(Session& session, const std::vector<emulation::Remark>& all, const char* meaning) {
   for (const auto& each : all) {
     auto file = emulation::file_of(each.where);
-    if (!session.report.equal_stores.emplace(file, each.where.line()).second) continue;
-    session.report.warnings.push_back(
-        fmt::format("{}:{}: {}. All store the same value, so GPUs give the same result, but CUDA "
-                    "leaves it undefined; the option strict ends the program here",
-                    file, each.where.line(), each.first));
+    if (!session.report.warned_places.emplace(file, each.where.line()).second) continue;
+    session.report.warnings.push_back(fmt::format(
+        "{}:{}: {}. {}, but CUDA leaves it undefined; the option strict ends the program here",
+        file, each.where.line(), each.first, meaning));
   }
+}
+
+/// The blocks of a cooperative launch that can be resident. The kernel's own shared arrays are not
+/// known before it runs.
+std::uint64_t most_resident(const Session& session, const Kernel& kernel,
+                            const emulation::LaunchShape& shape) {
+  const auto& gpu = *session.options.gpu;
+  const auto registers = session.options.registers.find(kernel.name);
+  const auto occupancy = emulation::occupancy(
+      multiprocessor_of(gpu),
+      {static_cast<int>(shape.block.count()),
+       registers == session.options.registers.end() ? 0 : registers->second, shape.shared_bytes});
+  return static_cast<std::uint64_t>(occupancy.blocks) *
+         static_cast<std::uint64_t>(gpu.multiprocessors);
+}
+
+/// The mistake in the grid of a cooperative launch. Empty: none.
+std::string too_many_blocks(const Session& session, const Kernel& kernel,
+                            const emulation::LaunchShape& shape) {
+  const auto blocks = shape.grid.count();
+  const auto most = most_resident(session, kernel, shape);
+  if (blocks > most) {
+    return fmt::format(
+        "{} blocks of a cooperative launch; {} holds {} at once "
+        "(cudaOccupancyMaxActiveBlocksPerMultiprocessor)",
+        blocks, session.options.gpu->name, most);
+  }
+  if (blocks * shape.block.count() > kMostResidentThreads) {
+    return fmt::format(
+        "{} threads of a cooperative launch; the emulator holds {} at once: launch fewer blocks, "
+        "or choose a smaller GPU",
+        blocks * shape.block.count(), kMostResidentThreads);
+  }
+  return {};
 }
 
 /// Runs the kernel. A fault ends the program.
@@ -127,8 +164,18 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
     return session.mistake(cudaErrorInvalidConfiguration, "launch", place,
                            fmt::format("{}: {}", kernel.name, wrong));
   }
+  if (shape.is_cooperative) {
+    if (const auto wrong = too_many_blocks(session, kernel, shape); !wrong.empty()) {
+      return session.mistake(cudaErrorCooperativeLaunchTooLarge, "cudaLaunchCooperativeKernel",
+                             place, fmt::format("{}: {}", kernel.name, wrong));
+    }
+  }
   const auto where = session.location(place);
+  if (session.device_heap == nullptr) {
+    session.device_heap = std::make_unique<plain::DeviceHeap>(session.heap_limit);
+  }
   session.heap.begin_kernel();
+  session.device_heap->open();
   try {
     plain::Launch request = {.kernel = kernel.name,
                              .call = [&] { call.run(); },
@@ -139,14 +186,16 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .threads = session.options.threads,
                              .most_steps = session.options.most_steps,
                              .barriers_skip_ended = session.options.barriers_skip_ended,
-                             .equal_stores_race = session.options.strict,
+                             .strict = session.options.strict,
+                             .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
     const auto registers = session.options.registers.find(kernel.name);
     if (registers != session.options.registers.end()) request.registers = registers->second;
     if (session.options.watch) request.watcher = session.options.watch(request);
     auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);
-    warn_of_equal_stores(session, result.equal_stores);
+    warn(session, result.equal_stores, "All store the same value, so GPUs give the same result");
+    warn(session, result.undefined_reads, "GPUs continue with some value");
     if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
       session.note(cudaErrorInvalidValue, "launch", place,
                    fmt::format("{} has more than {} bytes of __shared__ arrays of fixed sizes",
@@ -158,6 +207,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
     session.report.fault = fault;
     session.end(1, "a fault of a kernel");
   }
+  session.device_heap->close();
   session.heap.end_kernel(fmt::format("{} ({})", kernel.name, session.text_of(place)));
   return cudaSuccess;
 }
@@ -180,10 +230,12 @@ Operation kernel_operation(const char* call, Place place, const KernelNode& node
   if (kernel == nullptr) return {};
   learn_parameters(*kernel, node.kernel);
   const auto& [grid, block] = std::tie(node.grid, node.block);
-  return launch_operation(
-      *kernel, place,
-      {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, node.shared_bytes},
-      {node.arguments, kernel->places->size()});
+  return launch_operation(*kernel, place,
+                          {{grid[0], grid[1], grid[2]},
+                           {block[0], block[1], block[2]},
+                           node.shared_bytes,
+                           node.is_cooperative},
+                          {node.arguments, kernel->places->size()});
 }
 
 void register_kernel(const void* stub, const char* symbol) {
@@ -266,20 +318,14 @@ cudaError_t cudaLaunch(Place, const void* stub) {
        .run = launch_operation(*kernel, configuration.place, configuration.shape, values)});
 }
 
-cudaError_t triptychLaunch(Place place, const void* stub, const unsigned* grid,
-                           const unsigned* block, void** arguments, size_t shared_bytes,
-                           cudaStream_t stream) {
+cudaError_t triptychLaunch(Place place, const KernelNode* launch, cudaStream_t stream) {
+  const auto* call = launch->is_cooperative ? "cudaLaunchCooperativeKernel" : "cudaLaunchKernel";
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  auto launch = kernel_operation("cudaLaunchKernel", place,
-                                 {.kernel = stub,
-                                  .grid = {grid[0], grid[1], grid[2]},
-                                  .block = {block[0], block[1], block[2]},
-                                  .shared_bytes = shared_bytes,
-                                  .arguments = arguments});
-  if (!launch) return session.last_error;
-  return submit("cudaLaunchKernel", place, stream,
-                {.type = cudaGraphNodeTypeKernel, .run = std::move(launch)});
+  auto operation = kernel_operation(call, place, *launch);
+  if (!operation) return session.last_error;
+  return submit(call, place, stream,
+                {.type = cudaGraphNodeTypeKernel, .run = std::move(operation)});
 }
 
 cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, const void* stub) {

@@ -44,7 +44,7 @@ cudaDeviceProp properties_of(const Gpu& gpu) {
   p.asyncEngineCount = 3;
   p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;
   p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = 1;
-  p.canUseHostPointerForRegisteredMem = p.memoryPoolsSupported = 1;
+  p.canUseHostPointerForRegisteredMem = p.memoryPoolsSupported = p.cooperativeLaunch = 1;
   if (p.major >= 8) {
     p.persistingL2CacheMaxSize = static_cast<int>(gpu.l2_bytes / 4 * 3);
     p.accessPolicyMaxWindowSize = static_cast<int>(kMostWindowBytes);

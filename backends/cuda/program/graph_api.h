@@ -62,7 +62,8 @@ TRIPTYCH_PASS KernelNode triptych_kernel_node(const Parameters& of) {
           {of.gridDim.x, of.gridDim.y, of.gridDim.z},
           {of.blockDim.x, of.blockDim.y, of.blockDim.z},
           of.sharedMemBytes,
-          of.kernelParams};
+          of.kernelParams,
+          false};
 }
 TRIPTYCH_PASS cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                                  const cudaGraphNode_t* after, size_t count,

@@ -108,6 +108,7 @@ struct KernelNode {
   unsigned grid[3], block[3];
   std::size_t shared_bytes;
   void** arguments;
+  bool is_cooperative;
 };
 
 }  // namespace triptych::cuda::program

@@ -8,6 +8,9 @@
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+/// Memory of the GPU's heap, beside the host's functions: new and delete in kernels use it.
+extern "C" __device__ void* malloc(__SIZE_TYPE__ bytes) noexcept;
+extern "C" __device__ void free(void* memory) noexcept;
 
 // The library's parallel algorithms run on one thread: TBB's headers are the host's.
 #define _GLIBCXX_USE_TBB_PAR_BACKEND 0

@@ -176,16 +176,25 @@ TRIPTYCH_PASS cudaError_t cudaUnbindTexture(const textureReference& reference) {
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
                                            size_t shared_bytes = 0, cudaStream_t stream = 0) {
-  const unsigned grid_sizes[] = {grid.x, grid.y, grid.z};
-  const unsigned block_sizes[] = {block.x, block.y, block.z};
-  return triptychLaunch(reinterpret_cast<const void*>(kernel), grid_sizes, block_sizes, arguments,
-                        shared_bytes, stream);
+  const KernelNode launch = {reinterpret_cast<const void*>(kernel),
+                             {grid.x, grid.y, grid.z},
+                             {block.x, block.y, block.z},
+                             shared_bytes,
+                             arguments,
+                             false};
+  return triptychLaunch(&launch, stream);
 }
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block,
                                                       void** arguments, size_t shared_bytes = 0,
                                                       cudaStream_t stream = 0) {
-  return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+  const KernelNode launch = {reinterpret_cast<const void*>(kernel),
+                             {grid.x, grid.y, grid.z},
+                             {block.x, block.y, block.z},
+                             shared_bytes,
+                             arguments,
+                             true};
+  return triptychLaunch(&launch, stream);
 }
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* kernel) {

@@ -31,6 +31,10 @@ std::string explain(const HostFault& fault) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that was used
   const auto* allocation = Session::current().heap.find(reinterpret_cast<void*>(fault.address));
   if (allocation == nullptr) {
+    const auto* heap = Session::current().device_heap.get();
+    if (heap != nullptr && heap->contains(fault.address)) {
+      return "the host's code uses memory that a kernel allocated; only kernels can use it";
+    }
     return fault.address < 4096 ? "the host's code uses a null pointer"
                                 : fmt::format(
                                       "the host's code uses address {:#x}, where no memory "

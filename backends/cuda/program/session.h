@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/cuda/emulation/kernel_costs.h"
+#include "backends/cuda/plain/device_heap.h"
 #include "backends/cuda/program/bridge.h"
 #include "backends/cuda/program/gpus.h"
 #include "backends/cuda/program/graphs.h"
@@ -52,7 +53,7 @@ struct ProgramReport {
   KernelCounterTable kernels;
   std::map<std::string, emulation::KernelCosts> costs;  ///< by kernel
   std::vector<std::string> warnings;
-  std::set<std::pair<std::string, unsigned>> equal_stores;  ///< places in `warnings`
+  std::set<std::pair<std::string, unsigned>> warned_places;  ///< in `warnings`
 };
 
 struct ProgramOptions {
@@ -60,7 +61,7 @@ struct ProgramOptions {
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
-  bool strict = false;  ///< threads that store the same value without an order end the program
+  bool strict = false;                   ///< the places of warnings end the program
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
 };
@@ -115,6 +116,8 @@ class Session {
   std::map<cudaArray_const_t, Array> arrays;
   Graphs graphs;
   plain::TextureTable textures;
+  std::unique_ptr<plain::DeviceHeap> device_heap;  ///< of malloc in kernels, from the first launch
+  std::size_t heap_limit = std::size_t{8} << 20;
   std::map<const void*, std::uintptr_t> texture_references;  ///< the kernels', by the host's
   std::unique_ptr<plain::KernelLibrary> library;
   // The launch that clang's host code is putting together.

@@ -420,7 +420,7 @@ Command add_run(Command& kernel, Context& context) {
       .capture_default_str()
       .only_with("--expect");
   command.add_flag("--strict", options->strict,
-                   "for a whole program: end it at unordered stores of equal values, too");
+                   "for a whole program: warnings about undefined values end it");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");
