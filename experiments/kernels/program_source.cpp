@@ -29,9 +29,16 @@ constexpr std::string_view kFrontEnd =
     "-x cuda --cuda-host-only -std=gnu++20 -nocudainc -nocudalib -Wno-unknown-cuda-version "
     "-Xclang -target-sdk-version=9.0 -Xclang -fcuda-allow-variadic-functions";
 constexpr std::string_view kAllFiles =
-    "-Wno-deprecated-declarations -Wno-register -Wno-c++11-narrowing -g1 -gdwarf-4 -gcolumn-info "
+    "-Wno-deprecated-declarations -Wno-register -Wno-c++11-narrowing "
+    "-Wno-reserved-user-defined-literal -g1 -gdwarf-4 -gcolumn-info "
     "-fno-omit-frame-pointer";
 constexpr std::string_view kHostOptimisation = "-O1 -fno-delete-null-pointer-checks";
+
+/// Older C, which GCC before version 14 accepts with a warning, as the compiler of nvcc's host
+/// part.
+constexpr std::string_view kC =
+    "-x c -std=gnu17 -Wno-error=implicit-function-declaration -Wno-error=implicit-int "
+    "-Wno-error=int-conversion";
 
 /// Without optimisation each load and store of the source is one call.
 constexpr std::string_view kInstrumentation =
@@ -206,7 +213,7 @@ class ProgramBuild {
     Words command = {compiler_};
     append(command, language == Language::Cuda  ? kFrontEnd
                     : language == Language::Cpp ? "-x c++ -std=gnu++20"
-                                                : "-x c -std=gnu17");
+                                                : kC);
     append(command, kAllFiles);
     append(command, kTargetOptions);
     // In this order, since <cuda/barrier> is not the <barrier> of the first folder.

@@ -184,6 +184,54 @@ class Programs(ProgramTest):
         self.assertEqual(kernels["saxpy"]["global"]["load"]["lanes"], 200)
         self.assertEqual(kernels["sum"]["warp_operations"], 5)
 
+    def test_graphs_are_made_captured_and_updated(self):
+        result, kernels = self.program("graphs.cu")
+        self.assertEqual(result["output"], "6 nodes, 2 roots, 2 after; 6 105, 2 calls\n"
+                                           "captured 6, updated 14\nleft 0 0, bytes 0 256 0\n")
+        # Two launches of two kernels, three of two captured ones. Loops of five turns.
+        self.assertEqual((kernels["add"]["launches"], kernels["count_down"]["launches"]), (10, 10))
+
+    def test_blocks_of_a_cooperative_launch_wait_for_each_other(self):
+        result, kernels = self.program("grid_barrier.cu")
+        self.assertEqual(result["output"], "1 cudaSuccess, 4 8 8 4\n")
+        self.assertEqual((kernels["pass_on"]["barriers"], kernels["pass_on"]["blocks"]), (16, 4))
+
+    def test_a_barrier_of_the_grid_needs_all_blocks(self):
+        for word, message in (("plain", "launch the kernel with cudaLaunchCooperativeKernel"),
+                              ("leaves", "waits for block 1 of the grid, which has ended")):
+            _, finding = self.fault("grid_barrier.cu", word)
+            self.assertEqual((finding["kernel"], finding["line"]), ("pass_on", 18), finding)
+            self.assertIn(message, finding["message"])
+        result, finding = self.fault("grid_barrier.cu", "large")
+        self.assertIn("cudaErrorCooperativeLaunchTooLarge", result["output"])
+        self.assertIn("10000 blocks of a cooperative launch; NVIDIA H100 80GB HBM3 holds 4224 at once",
+                      finding["message"])
+
+    def test_kernels_allocate_memory(self):
+        result, kernels = self.program("device_heap.cu")
+        self.assertEqual(result["output"], "8 MiB, sum 168, full 1\n")
+        self.assertEqual(kernels["use"]["global"]["atomic"]["lanes"], 16)
+
+    def test_wrong_uses_of_memory_of_kernels_are_found(self):
+        lines = (PROGRAMS / "device_heap.cu").read_text().splitlines()
+        for mistake, comment, message in (
+                (1, "beyond", "outside of the memory that kernels allocated"),
+                (2, "unwritten", "byte 4 of 8 bytes that a kernel allocated, which nothing has written"),
+                (3, "freed", "byte 0 of 8 bytes that a kernel allocated and freed"),
+                (4, "freed twice", "or that was freed"),
+                (5, "on the host", "memory that a kernel allocated; only kernels can use it")):
+            _, finding = self.fault("device_heap.cu", str(mistake))
+            self.assertTrue(lines[finding["line"] - 1].endswith("// " + comment), finding)
+            self.assertIn(message, finding["message"])
+
+    def test_reads_of_unwritten_shared_memory_are_a_warning(self):
+        result, _ = self.program("unwritten.cu")
+        self.assertEqual(result["output"], "820 2016\n")
+        self.assertEqual(len(result["warnings"]), 1)
+        self.assertIn("unwritten.cu:18: byte 8 of the shared variable sums was not written", result["warnings"][0])
+        _, finding = self.fault("unwritten.cu", "--strict")
+        self.assertEqual((finding["kind"], finding["line"]), ("uninitialised memory", 18))
+
     def test_fragments_are_multiplied_on_the_tensor_cores(self):
         result, kernels = self.program("wmma.cu")
         self.assertEqual(result["output"], "0 wrong\n")

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/cuda/emulation/async_units.h"
+#include "backends/cuda/emulation/resident_blocks.h"
 
 namespace triptych::cuda::emulation {
 namespace {
@@ -309,13 +310,25 @@ void Block::read_again(const Location& where) {
   let_others_go_on(where);
 }
 
-void Block::barrier(const Location& where) {
+void Block::barrier(const Location& where) { come_to_barrier(where, false); }
+
+void Block::grid_barrier(const Location& where) {
+  if (resident_ == nullptr) {
+    fail(FaultKind::DivergentBarrier, where,
+         "waits for the whole grid, whose blocks need not run at the same time; launch the kernel "
+         "with cudaLaunchCooperativeKernel");
+  }
+  come_to_barrier(where, true);
+}
+
+void Block::come_to_barrier(const Location& where, bool of_grid) {
   step(where);
   if (at_barrier_ > 0 && where != barrier_) {
     fail(FaultKind::DivergentBarrier, where,
          fmt::format("other threads of the block wait at the barrier of line {}", barrier_.line()));
   }
   barrier_ = where;
+  waits_for_grid_ = of_grid;
   ++at_barrier_;
   if (!all_at_barrier()) {
     suspend(State::AtBarrier, where);
@@ -331,6 +344,7 @@ bool Block::all_at_barrier() const {
 /// All that the barrier waits for have come.
 void Block::open_barrier() {
   if (suspicion_ != nullptr) end_here();
+  if (waits_for_grid_) wait_for_grid();
   if (ended_ > 0 && skipped_.barriers++ == 0) {
     skipped_.where = barrier_;
     skipped_.ended = ended_;
@@ -341,6 +355,13 @@ void Block::open_barrier() {
   }
   if (uses_units_) units_->block_met();
   if (observer_ != nullptr) observer_->barrier_passed(barrier_);
+}
+
+void Block::wait_for_grid() {
+  const auto absent = resident_->wait_for_all();
+  if (!absent) return;
+  fail(FaultKind::DivergentBarrier, barrier_,
+       fmt::format("waits for block {} of the grid, which has ended", *absent));
 }
 
 void Block::wait_for_signal(const Location& where) {

@@ -25,6 +25,7 @@ inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capability 9.0
 
 class AsyncUnits;
+class ResidentBlocks;
 
 /// True while the calling thread of the processor runs code of a kernel with recorded pieces
 /// (kernel_pieces.cpp).
@@ -103,6 +104,11 @@ class Block {
   const Location& last_place() const { return threads_[thread_].where; }
 
   void barrier(const Location& where);
+  /// Waits for all threads of the grid. `reside` allows it.
+  void grid_barrier(const Location& where);
+  /// The runs from now on belong to a cooperative launch. nullptr: to none.
+  void reside(ResidentBlocks* resident) { resident_ = resident; }
+  bool is_resident() const { return resident_ != nullptr; }
   bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work);
   std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
 
@@ -121,10 +127,14 @@ class Block {
   /// unwinding, so nothing on it may own memory: it copies the words.
   [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
   /// The running thread races with another. `stores` is not empty where both only store there: this
-  /// is a fault when the values differ, or always (Schedule::equal_stores_race).
+  /// is a fault when the values differ, or always (Schedule::strict).
   void race(const Location& where, std::string&& what, const Bytes& stores);
   /// The sum over all runs.
-  const std::vector<EqualStores>& equal_stores() const { return racing_.equal(); }
+  const std::vector<Remark>& equal_stores() const { return racing_.equal(); }
+  /// The running thread reads shared memory that nothing wrote.
+  void read_undefined(const Location& where, std::string&& what);
+  /// The sum over all runs (Schedule::strict).
+  const std::vector<Remark>& undefined_reads() const { return undefined_reads_; }
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
   /// of a fault that may follow from it. A race found until then explains it and comes first.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
@@ -157,6 +167,8 @@ class Block {
   void read_again(const Location& where);
   void let_others_go_on(const Location& where);
   void take_turn(const Location& where);
+  void come_to_barrier(const Location& where, bool of_grid);
+  void wait_for_grid();
   bool all_at_barrier() const;
   void open_barrier();
   void suspend(State state, const Location& where);
@@ -208,6 +220,9 @@ class Block {
   std::vector<Fiber*> idle_;
   std::unique_ptr<KernelFault> fault_, suspicion_;
   RacingStores racing_;
+  std::vector<Remark> undefined_reads_;
+  ResidentBlocks* resident_ = nullptr;  ///< with the other blocks of a cooperative launch
+  bool waits_for_grid_ = false;         ///< at barrier_
 };
 
 /// The file of a place, from the root of the project where it is part of it.

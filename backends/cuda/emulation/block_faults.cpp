@@ -71,7 +71,7 @@ void Block::fail(FaultKind kind, const Location& where, std::string&& what) {
 
 void Block::race(const Location& where, std::string&& what, const Bytes& stores) {
   const bool may_be_equal =
-      !schedule_.equal_stores_race && stores.count > 0 && stores.count <= RacingStores::kMostBytes;
+      !schedule_.strict && stores.count > 0 && stores.count <= RacingStores::kMostBytes;
   if (!may_be_equal) fail(FaultKind::Race, where, std::move(what));
   racing_.expect(thread_, where, stores, std::move(what));
 }
@@ -88,6 +88,11 @@ void Block::settle_stores(const Location& where) {
 void Block::suspect(FaultKind kind, const Location& where, const std::string& what) {
   if (suspicion_ != nullptr) return;
   suspicion_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
+}
+
+void Block::read_undefined(const Location& where, std::string&& what) {
+  if (schedule_.strict) return suspect(FaultKind::Uninitialised, where, what);
+  add(undefined_reads_, {where, 1, std::move(what)});
 }
 
 /// Notes why the kernel ends.

@@ -6,6 +6,7 @@
 #include "backends/cuda/emulation/global_shadow.h"
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/cuda/emulation/recorder.h"
+#include "backends/cuda/emulation/resident_blocks.h"
 #include "backends/host/parallel.h"
 
 namespace triptych::cuda::emulation {
@@ -15,7 +16,8 @@ namespace {
 constexpr std::int64_t kTaskThreads = 2048;
 
 void check_shape(const char* kernel, const LaunchShape& shape) {
-  const auto& [grid, block, shared_bytes] = shape;
+  const auto &grid = shape.grid, &block = shape.block;
+  const auto shared_bytes = shape.shared_bytes;
   const bool too_far = grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535 || block.z > 64;
   if (too_far || grid.count() == 0 || block.count() == 0 || block.count() > kMaxThreads ||
       shared_bytes > kMaxSharedBytes) {
@@ -49,12 +51,36 @@ SkippedThreads EmulatedStream::skipped() const {
   return all;
 }
 
-std::vector<EqualStores> EmulatedStream::equal_stores() const {
-  std::vector<EqualStores> all;
+std::vector<Remark> EmulatedStream::undefined_reads() const {
+  std::vector<Remark> all;
+  for (const auto& worker : workers_) {
+    for (const auto& each : worker.block.undefined_reads()) add(all, each);
+  }
+  return all;
+}
+
+std::vector<Remark> EmulatedStream::equal_stores() const {
+  std::vector<Remark> all;
   for (const auto& worker : workers_) {
     for (const auto& each : worker.block.equal_stores()) add(all, each);
   }
   return all;
+}
+
+void EmulatedStream::run_block(Worker& worker, const char* kernel, const LaunchShape& shape,
+                               FunctionRef<void()> body, std::uint64_t number) {
+  const auto& grid = shape.grid;
+  if (mode_ != Mode::Plain && !worker.recorder) {
+    worker.recorder =
+        std::make_unique<Recorder>(mode_ == Mode::Checked ? global_.get() : nullptr, counts_);
+  }
+  if (worker.recorder) worker.recorder->tell(watcher_);
+  worker.block.follow(schedule_);
+  const Dim3 index = {static_cast<unsigned>(number % grid.x),
+                      static_cast<unsigned>(number / grid.x % grid.y),
+                      static_cast<unsigned>(number / grid.x / grid.y)};
+  worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
+                   worker.recorder.get());
 }
 
 void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
@@ -64,24 +90,26 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
   if (checked) global_->begin_launch();
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
-  parallel_for(
-      static_cast<std::int64_t>(grid.count()), std::max<std::int64_t>(1, kTaskThreads / threads),
-      [&](std::int64_t begin, std::int64_t end) {
-        Worker& worker = workers_.local();
-        if (mode_ != Mode::Plain && !worker.recorder) {
-          worker.recorder = std::make_unique<Recorder>(checked ? global_.get() : nullptr, counts_);
-        }
-        if (worker.recorder) worker.recorder->tell(watcher_);
-        worker.block.follow(schedule_);
-        for (auto i = begin; i < end; ++i) {
-          const auto number = static_cast<std::uint64_t>(i);
-          const Dim3 index = {static_cast<unsigned>(number % grid.x),
-                              static_cast<unsigned>(number / grid.x % grid.y),
-                              static_cast<unsigned>(number / grid.x / grid.y)};
-          worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
-                           worker.recorder.get());
-        }
-      });
+  if (shape.is_cooperative) {
+    ResidentBlocks resident(grid.count(), [&] {
+      if (checked) global_->begin_launch();
+    });
+    resident.run([&](std::size_t number) {
+      Worker& worker = workers_.local();
+      worker.block.reside(&resident);
+      run_block(worker, kernel, shape, body, number);
+      worker.block.reside(nullptr);
+    });
+  } else {
+    parallel_for(static_cast<std::int64_t>(grid.count()),
+                 std::max<std::int64_t>(1, kTaskThreads / threads),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   Worker& worker = workers_.local();
+                   for (auto i = begin; i < end; ++i) {
+                     run_block(worker, kernel, shape, body, static_cast<std::uint64_t>(i));
+                   }
+                 });
+  }
   if (mode_ == Mode::Plain) return;
   auto& total = counters_[kernel];
   total += {.launches = 1,

@@ -27,6 +27,7 @@ struct LaunchShape {
   Dim3 grid;
   Dim3 block;
   std::size_t shared_bytes = 0;
+  bool is_cooperative = false;  ///< all blocks are resident at once and may wait for each other
 };
 
 /// Where emulated kernels are launched. A launch returns when it is done.
@@ -52,13 +53,18 @@ class EmulatedStream : public Stream {
 
   /// The sum over all launches (Schedule::barriers_skip_ended).
   SkippedThreads skipped() const;
-  /// The same (Schedule::equal_stores_race).
-  std::vector<EqualStores> equal_stores() const;
+  /// The same (Schedule::strict).
+  std::vector<Remark> equal_stores() const;
+  std::vector<Remark> undefined_reads() const;
 
   /// Counts since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }
 
  private:
+  struct Worker;
+  void run_block(Worker& worker, const char* kernel, const LaunchShape& shape,
+                 FunctionRef<void()> body, std::uint64_t number);
+
   struct Worker {
     Worker();
     ~Worker();

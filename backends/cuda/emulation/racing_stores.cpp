@@ -17,8 +17,8 @@ const void* pointer_to(const Bytes& bytes) {
 
 }  // namespace
 
-void add(std::vector<EqualStores>& all, const EqualStores& more) {
-  const auto found = std::ranges::find(all, more.where, &EqualStores::where);
+void add(std::vector<Remark>& all, const Remark& more) {
+  const auto found = std::ranges::find(all, more.where, &Remark::where);
   if (found != all.end()) {
     found->count += more.count;
   } else if (all.size() < kMostPlaces) {

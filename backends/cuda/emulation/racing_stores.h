@@ -20,15 +20,15 @@ struct Bytes {
   std::size_t count = 0;
 };
 
-/// Places in the source with stores of equal values that raced.
-struct EqualStores {
+/// A place in the source whose accesses CUDA leaves undefined, although GPUs continue.
+struct Remark {
   Location where;
   std::uint64_t count = 0;
-  std::string first;  ///< the message of the first race
+  std::string first;  ///< the message of the first access
 };
 
 /// Adds `more` to the entry of the same place.
-void add(std::vector<EqualStores>& all, const EqualStores& more);
+void add(std::vector<Remark>& all, const Remark& more);
 
 class RacingStores {
  public:
@@ -49,7 +49,7 @@ class RacingStores {
   std::optional<Unequal> settle(unsigned thread, const Location& where);
   void clear() { stores_.clear(); }
 
-  const std::vector<EqualStores>& equal() const { return equal_; }
+  const std::vector<Remark>& equal() const { return equal_; }
 
  private:
   struct Store {
@@ -61,7 +61,7 @@ class RacingStores {
   };
 
   std::vector<Store> stores_;
-  std::vector<EqualStores> equal_;
+  std::vector<Remark> equal_;
 };
 
 }  // namespace triptych::cuda::emulation

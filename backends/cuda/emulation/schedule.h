@@ -29,9 +29,10 @@ struct Schedule {
   /// Barriers of a block wait for the threads that have not ended, as GPUs do. CUDA leaves it
   /// undefined. Without this it is a fault.
   bool barriers_skip_ended = false;
-  /// Stores of several threads to one place are a race even if all store the same value. Without
-  /// this the values decide.
-  bool equal_stores_race = true;
+  /// Stores of several threads to one place are a race even if all store the same value, and reads
+  /// of shared memory that nothing wrote are faults. Without this the values decide about stores,
+  /// and such reads are remarks.
+  bool strict = true;
 };
 
 }  // namespace triptych::cuda::emulation

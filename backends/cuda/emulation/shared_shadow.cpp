@@ -23,8 +23,7 @@ void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t 
   const auto now = order.now(thread, where.line(), manner);
   for (Byte* byte = &bytes_[offset]; byte != &bytes_[offset] + bytes; ++byte) {
     if (manner.access != Access::Store && byte->written_in != block_) {
-      block.suspect(FaultKind::Uninitialised, where,
-                    fmt::format("{} was not written in this block", name(offset)));
+      block.read_undefined(where, fmt::format("{} was not written in this block", name(offset)));
     }
     if (const auto* other = order.access(byte->last, thread, now); other != nullptr) {
       std::string what;

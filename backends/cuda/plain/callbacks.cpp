@@ -76,6 +76,12 @@ TRIPTYCH_VOLATILE(4)
 TRIPTYCH_VOLATILE(8)
 TRIPTYCH_VOLATILE(16)
 
+// The pointer of an object to its virtual functions.
+TRIPTYCH_TOUCH(__tsan_vptr_read, Touch::Load, 8)
+void __tsan_vptr_update(void* address, void*) {
+  plain::touch(Touch::Store, address, 8, __builtin_return_address(0));
+}
+
 void __tsan_read_range(void* address, std::size_t bytes) {
   plain::touch_pieces(Touch::Load, address, bytes, plain::most_of_range(bytes),
                       __builtin_return_address(0));
@@ -135,14 +141,22 @@ TRIPTYCH_REFUSED(exit, void, "the kernel calls exit", int)
 TRIPTYCH_REFUSED(_Exit, void, "the kernel calls _Exit", int)
 TRIPTYCH_REFUSED(abort, void, "the kernel calls abort", void)
 TRIPTYCH_REFUSED(__cxa_allocate_exception, void*, "the kernel throws an exception", std::size_t)
-TRIPTYCH_REFUSED(malloc, void*, "the kernel calls malloc, which is not emulated: give it an array",
-                 std::size_t)
-TRIPTYCH_REFUSED(_Znwm, void*,
-                 "the kernel takes memory by new, which is not emulated: give it an array",
-                 std::size_t)
-TRIPTYCH_REFUSED(_Znam, void*,
-                 "the kernel takes memory by new, which is not emulated: give it an array",
-                 std::size_t)
+
+// malloc, new and delete in kernels. Each takes memory of the GPU's heap.
+#define TRIPTYCH_ALLOCATES(name) \
+  void* name(std::size_t bytes) { return services->allocate(bytes, __builtin_return_address(0)); }
+#define TRIPTYCH_RELEASES(name, ...)                        \
+  void name(void* memory __VA_OPT__(, ) __VA_ARGS__) {      \
+    services->release(memory, __builtin_return_address(0)); \
+  }
+TRIPTYCH_ALLOCATES(malloc)
+TRIPTYCH_ALLOCATES(_Znwm)
+TRIPTYCH_ALLOCATES(_Znam)
+TRIPTYCH_RELEASES(free)
+TRIPTYCH_RELEASES(_ZdlPv)
+TRIPTYCH_RELEASES(_ZdaPv)
+TRIPTYCH_RELEASES(_ZdlPvm, std::size_t)
+TRIPTYCH_RELEASES(_ZdaPvm, std::size_t)
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

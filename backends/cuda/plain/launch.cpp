@@ -92,12 +92,12 @@ void add_pieces(const KernelLibrary& library, const emulation::CostModel& model,
 
 LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain,
-                    launch.textures);
+                    launch.textures, launch.heap);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
                  .barriers_skip_ended = launch.barriers_skip_ended,
-                 .equal_stores_race = launch.equal_stores_race});
+                 .strict = launch.strict});
   std::optional<emulation::CostModel> model;
   if (launch.gpu != nullptr) {
     const auto l1_bytes = [&] {
@@ -125,7 +125,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   }
   counters.shared_bytes = watch.shared_bytes_used();
   counters.occupancy = occupancies(launch, counters.shared_bytes);
-  return {std::move(counters), std::move(costs), stream.skipped(), stream.equal_stores()};
+  return {std::move(counters), std::move(costs), stream.skipped(), stream.equal_stores(),
+          stream.undefined_reads()};
 }
 
 }  // namespace triptych::cuda::plain

@@ -45,7 +45,8 @@ struct Launch {
   int threads = 1;  ///< of this processor. With one, all runs are the same
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
-  bool equal_stores_race = true;                      ///< Schedule::equal_stores_race
+  bool strict = true;                                 ///< Schedule::strict
+  DeviceHeap* heap = nullptr;                         ///< of malloc in kernels. nullptr: none
   const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
   int registers = 0;                                  ///< of a thread on that GPU. 0: not known
   emulation::RequestWatcher* watcher = nullptr;       ///< of all requests
@@ -58,7 +59,7 @@ struct LaunchResult {
   KernelCounters counters;
   emulation::KernelCosts costs;  ///< empty without a GPU
   emulation::SkippedThreads skipped;
-  std::vector<emulation::EqualStores> equal_stores;
+  std::vector<emulation::Remark> equal_stores, undefined_reads;
 };
 
 /// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault

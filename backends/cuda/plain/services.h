@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 4;
+inline constexpr unsigned kServicesVersion = 5;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t {
@@ -81,6 +81,12 @@ struct Services {
   /// A call that returns to `pc` of a function that kernels do not support. Does not come back.
   void (*refuse)(const char* what, const void* pc);
   void (*barrier)(const emulation::Location&);
+  void (*grid_barrier)(const emulation::Location&);
+  /// True for a cooperative launch.
+  bool (*is_cooperative)();
+  /// Memory for a kernel, by the call that returns to `pc`. nullptr: there is none left.
+  void* (*allocate)(std::size_t bytes, const void* pc);
+  void (*release)(void* memory, const void* pc);
   bool (*exchange)(std::uint32_t mask, std::uint64_t value, const emulation::Location&,
                    emulation::WarpWork);
   std::uint64_t (*exchanged)(std::uint32_t mask, unsigned lane, const emulation::Location&);

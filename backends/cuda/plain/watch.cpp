@@ -69,13 +69,15 @@ const Variable* variable_at(std::span<const Variable> variables, std::uint64_t a
 }  // namespace
 
 Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-             std::size_t dynamic_bytes, Explanation explain, const TextureTable* textures)
+             std::size_t dynamic_bytes, Explanation explain, const TextureTable* textures,
+             DeviceHeap* heap)
     : library_(library),
       arrays_(arrays),
       dynamic_bytes_(dynamic_bytes),
       used_(library.shared_variables().size()),
       explain_(std::move(explain)),
-      textures_(textures == nullptr ? &no_textures : textures) {
+      textures_(textures == nullptr ? &no_textures : textures),
+      heap_(heap) {
   content_of_.reserve(arrays.size());
   for (const auto& array : arrays) {
     auto* content = array.content;
@@ -151,6 +153,10 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
     record(Space::Global, how, pointer, bytes, where);
     return note_content(how, *array, address, bytes, where);
   }
+  if (heap_ != nullptr && heap_->contains(address)) {
+    misaligned();
+    return access_heap(how, address, bytes, where);
+  }
   if (const auto* variable = variable_at(library_.global_variables(), address);
       variable != nullptr && inside(variable->begin, variable->bytes)) {
     misaligned();
@@ -203,6 +209,43 @@ void Watch::note_content(Touch how, const DeviceArray& array, std::uintptr_t add
   Block::current().suspect(FaultKind::Uninitialised, where,
                            fmt::format("{} element {} of {}, which nothing has written: {}",
                                        verb(how), *undefined / element, array.name, remedy));
+}
+
+void Watch::access_heap(Touch how, std::uintptr_t address, std::size_t bytes,
+                        const Location& where) const {
+  auto piece = heap_->find(address);
+  if (piece == nullptr || bytes > piece->bytes - (address - piece->begin)) {
+    Block::current().fail(
+        FaultKind::OutOfBounds, where,
+        fmt::format("{} {} bytes outside of the memory that kernels allocated", verb(how), bytes));
+  }
+  if (piece->is_free) {
+    Block::current().fail(FaultKind::OutOfBounds, where,
+                          fmt::format("{} byte {} of {} bytes that a kernel allocated and freed",
+                                      verb(how), address - piece->begin, piece->bytes));
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the compiler's words
+  record(Space::Global, how, reinterpret_cast<const void*>(address), bytes, where);
+  const auto offset = address - piece->begin;
+  if (access_of(how) == Access::Store) return piece->content.write(offset, bytes);
+  if (!piece->content.undefined_in(offset, bytes)) return;
+  Block::current().suspect(
+      FaultKind::Uninitialised, where,
+      fmt::format("{} byte {} of {} bytes that a kernel allocated, which nothing has written",
+                  verb(how), offset, piece->bytes));
+}
+
+void* Watch::allocate(std::size_t bytes, const Location& where) const {
+  if (heap_ != nullptr) return heap_->allocate(bytes);
+  Block::current().fail(FaultKind::Assertion, where,
+                        "the kernel allocates memory, which is not emulated without a main: give "
+                        "it an array");
+}
+
+void Watch::release(void* memory, const Location& where) const {
+  if (memory == nullptr || (heap_ != nullptr && heap_->release(memory))) return;
+  Block::current().fail(FaultKind::Assertion, where,
+                        "the kernel frees memory that no kernel allocated, or that was freed");
 }
 
 void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
@@ -338,6 +381,11 @@ void pass(const void* pc, const void* frame, const void* caller) {
       {pc, is_own ? library.place(pc) : Block::current().last_place(), is_own});
 }
 
+Location place_of(const void* pc) {
+  const auto where = current_watch->library().place(pc);
+  return where.line() == 0 ? Block::current().last_place() : where;
+}
+
 void beyond(const void* pc, const char* array, std::int64_t index) {
   Block::current().fail(FaultKind::OutOfBounds, current_watch->library().place(pc),
                         fmt::format("index {} of an array {}", index, array));
@@ -348,10 +396,18 @@ void fail(const char* what, const Location& where) {
 }
 
 void refuse(const char* what, const void* pc) {
-  const auto where = current_watch->library().place(pc);
-  Block::current().fail(FaultKind::Assertion,
-                        where.line() == 0 ? Block::current().last_place() : where, what);
+  Block::current().fail(FaultKind::Assertion, place_of(pc), what);
 }
+
+void* allocate(std::size_t bytes, const void* pc) {
+  return current_watch->allocate(bytes, place_of(pc));
+}
+
+void release(void* memory, const void* pc) { current_watch->release(memory, place_of(pc)); }
+
+void grid_barrier(const Location& where) { Block::current().grid_barrier(where); }
+
+bool is_cooperative() { return Block::current().is_resident(); }
 
 Indices indices() {
   return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
@@ -381,6 +437,10 @@ const Services& watch_services() {
       .fail = fail,
       .refuse = refuse,
       .barrier = emulation::barrier,
+      .grid_barrier = grid_barrier,
+      .is_cooperative = is_cooperative,
+      .allocate = allocate,
+      .release = release,
       .exchange = emulation::exchange,
       .exchanged = emulation::exchanged,
       .lane_index = emulation::lane_index,

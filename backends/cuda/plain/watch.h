@@ -15,6 +15,7 @@
 
 #include "backends/cuda/emulation/recorder.h"
 #include "backends/cuda/plain/array_content.h"
+#include "backends/cuda/plain/device_heap.h"
 #include "backends/cuda/plain/kernel_library.h"
 #include "backends/cuda/plain/textures.h"
 
@@ -38,8 +39,8 @@ class Watch {
  public:
   /// `dynamic_bytes`: of shared memory, that the launch asks for. `textures` may be nullptr.
   Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
-        std::size_t dynamic_bytes, Explanation explain = {},
-        const TextureTable* textures = nullptr);
+        std::size_t dynamic_bytes, Explanation explain = {}, const TextureTable* textures = nullptr,
+        DeviceHeap* heap = nullptr);
 
   /// The calling thread of the processor begins to run a thread of the launch.
   void enter() const;
@@ -52,6 +53,9 @@ class Watch {
                     const emulation::Location& where) const;
   /// The bytes of the access, which the caller then loads or stores. nullptr: outside.
   std::byte* find_in_surface(const SurfaceAccess& access, const emulation::Location& where) const;
+  /// Memory of the GPU's heap for the running thread, and its return.
+  void* allocate(std::size_t bytes, const emulation::Location& where) const;
+  void release(void* memory, const emulation::Location& where) const;
   /// The array or variable at an address, for messages. Empty: none.
   std::string name(std::uintptr_t address) const;
   const KernelLibrary& library() const { return library_; }
@@ -61,6 +65,8 @@ class Watch {
  private:
   void access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
                      const emulation::Location& where) const;
+  void access_heap(Touch how, std::uintptr_t address, std::size_t bytes,
+                   const emulation::Location& where) const;
   [[noreturn]] void fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
                                    const emulation::Location& where) const;
   void note_content(Touch how, const DeviceArray& array, std::uintptr_t address, std::size_t bytes,
@@ -76,6 +82,7 @@ class Watch {
   std::vector<ArrayContent*> content_of_;                ///< by array. nullptr: all is written
   Explanation explain_;
   const TextureTable* textures_;
+  DeviceHeap* heap_;
 };
 
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the

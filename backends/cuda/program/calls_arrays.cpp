@@ -126,6 +126,8 @@ std::optional<Rows> rows_of(const char* call, Place place, const BoxSide& of, cu
               texels.row_bytes, texels.slice_bytes};
 }
 
+}  // namespace
+
 cudaError_t copy_3d(const char* call, Place place, const cudaMemcpy3DParms& copy) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
@@ -141,8 +143,6 @@ cudaError_t copy_3d(const char* call, Place place, const cudaMemcpy3DParms& copy
   return copy_box(call, place, *to, *from, {extent.width * element, extent.height, extent.depth},
                   copy.kind);
 }
-
-}  // namespace
 
 const Array* array_of(const char* call, Place place, cudaArray_const_t array) {
   auto& session = Session::current();
@@ -217,9 +217,13 @@ cudaError_t cudaMemcpy2DToArray(Place place, cudaArray_t array, size_t x_bytes, 
 }
 cudaError_t cudaMemcpy2DToArrayAsync(Place place, cudaArray_t array, size_t x_bytes, size_t y,
                                      const void* from, size_t pitch, size_t width, size_t height,
-                                     cudaMemcpyKind kind, cudaStream_t) {
-  return copy_with_array("cudaMemcpy2DToArrayAsync", place, array, x_bytes, y, true,
-                         {const_cast<void*>(from), pitch, 0}, width, height, kind);
+                                     cudaMemcpyKind kind, cudaStream_t stream) {
+  constexpr auto kCall = "cudaMemcpy2DToArrayAsync";
+  const auto copy = [=] {
+    return copy_with_array(kCall, place, array, x_bytes, y, true,
+                           {const_cast<void*>(from), pitch, 0}, width, height, kind);
+  };
+  return submit(kCall, place, stream, {.type = cudaGraphNodeTypeMemcpy, .run = copy});
 }
 cudaError_t cudaMemcpy2DFromArray(Place place, void* to, size_t pitch, cudaArray_const_t array,
                                   size_t x_bytes, size_t y, size_t width, size_t height,
@@ -265,8 +269,10 @@ cudaError_t cudaMemset3D(Place place, cudaPitchedPtr memory, int value, cudaExte
 cudaError_t cudaMemcpy3D(Place place, const cudaMemcpy3DParms* parameters) {
   return copy_3d("cudaMemcpy3D", place, *parameters);
 }
-cudaError_t cudaMemcpy3DAsync(Place place, const cudaMemcpy3DParms* parameters, cudaStream_t) {
-  return copy_3d("cudaMemcpy3DAsync", place, *parameters);
+cudaError_t cudaMemcpy3DAsync(Place place, const cudaMemcpy3DParms* parameters,
+                              cudaStream_t stream) {
+  const auto copy = [place, of = *parameters] { return copy_3d("cudaMemcpy3DAsync", place, of); };
+  return submit("cudaMemcpy3DAsync", place, stream, {.type = cudaGraphNodeTypeMemcpy, .run = copy});
 }
 // NOLINTEND(readability-identifier-naming)
 

@@ -11,10 +11,9 @@
 namespace triptych::cuda::program::calls {
 namespace {
 
-constexpr int kVersion = 12000;
+constexpr int kVersion = 12080;
 constexpr int kGreatestPriority = -5;  // of a stream
-constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20,
-                      kHeapLimit = std::size_t{8} << 20;
+constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20;
 
 cudaError_t check_device(const char* call, Place place, int device) {
   auto& session = Session::current();
@@ -34,13 +33,6 @@ bool is_stream(const Session& session, cudaStream_t stream) {
   return reinterpret_cast<std::uintptr_t>(stream) <= 2 || session.streams.contains(stream);
 }
 
-cudaError_t check_stream(const char* call, Place place, cudaStream_t stream) {
-  auto& session = Session::current();
-  if (is_stream(session, stream)) return cudaSuccess;
-  return session.mistake(cudaErrorInvalidResourceHandle, call, place,
-                         "the stream was not created, or was destroyed");
-}
-
 /// The event. nullptr, with a finding: there is none.
 Event* event_of(const char* call, Place place, cudaEvent_t event) {
   auto& session = Session::current();
@@ -51,20 +43,27 @@ Event* event_of(const char* call, Place place, cudaEvent_t event) {
   return nullptr;
 }
 
-template <class Handle>
-Handle new_handle() {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a name
-  return reinterpret_cast<Handle>(Session::current().new_handle());
-}
-
-cudaError_t wait() {
+/// Waits for a stream, or for all.
+cudaError_t wait(const char* call, Place place, std::optional<cudaStream_t> stream = {}) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  session.heap.synchronise();
-  return cudaSuccess;
+  if (stream) {
+    const auto error = check_stream(call, place, *stream);
+    if (error != cudaSuccess) return error;
+  }
+  const auto error = refuse_wait(call, place, stream);
+  if (error == cudaSuccess) session.heap.synchronise();
+  return error;
 }
 
 }  // namespace
+
+cudaError_t check_stream(const char* call, Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  if (is_stream(session, stream)) return cudaSuccess;
+  return session.mistake(cudaErrorInvalidResourceHandle, call, place,
+                         "the stream was not created, or was destroyed");
+}
 
 // NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
 cudaError_t cudaGetDeviceCount(Place, int* count) {
@@ -122,17 +121,44 @@ cudaError_t cudaChooseDevice(Place, int* device, const cudaDeviceProp*) {
   *device = 0;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize(Place) { return wait(); }
-cudaError_t cudaThreadSynchronize(Place) { return wait(); }
-cudaError_t cudaDeviceReset(Place) { return wait(); }
-cudaError_t cudaThreadExit(Place) { return wait(); }
-cudaError_t cudaDeviceSetLimit(Place, cudaLimit, size_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(Place place) { return wait("cudaDeviceSynchronize", place); }
+cudaError_t cudaThreadSynchronize(Place place) { return wait("cudaThreadSynchronize", place); }
+cudaError_t cudaDeviceReset(Place place) { return wait("cudaDeviceReset", place); }
+cudaError_t cudaThreadExit(Place place) { return wait("cudaThreadExit", place); }
+cudaError_t cudaDeviceSetLimit(Place place, cudaLimit limit, size_t value) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  if (limit != cudaLimitMallocHeapSize) return cudaSuccess;
+  if (session.device_heap != nullptr) {
+    return session.mistake(cudaErrorInvalidValue, "cudaDeviceSetLimit", place,
+                           "the size of the heap is fixed by the first launch; set it before");
+  }
+  session.heap_limit = value;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetLimit(Place, size_t* value, cudaLimit limit) {
   *value = limit == cudaLimitStackSize        ? kStackLimit
            : limit == cudaLimitPrintfFifoSize ? kPrintLimit
-           : limit == cudaLimitMallocHeapSize ? kHeapLimit
+           : limit == cudaLimitMallocHeapSize ? Session::current().heap_limit
                                               : 0;
   return cudaSuccess;
+}
+cudaError_t cudaDeviceGetGraphMemAttribute(Place place, int device,
+                                           cudaGraphMemAttributeType attribute, void* value) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_device("cudaDeviceGetGraphMemAttribute", place, device);
+  const auto& memory = session.graphs.memory;
+  const std::size_t values[] = {memory.used, memory.used, memory.most_used, memory.reserved,
+                                memory.most_reserved};
+  if (error == cudaSuccess) *static_cast<std::size_t*>(value) = values[attribute];
+  return error;
+}
+cudaError_t cudaDeviceGraphMemTrim(Place place, int device) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  session.graphs.memory.reserved = session.graphs.memory.used;
+  return check_device("cudaDeviceGraphMemTrim", place, device);
 }
 cudaError_t cudaDeviceSetCacheConfig(Place, cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaDeviceSetSharedMemConfig(Place, cudaSharedMemConfig) { return cudaSuccess; }
@@ -202,28 +228,25 @@ cudaError_t cudaStreamDestroy(Place place, cudaStream_t stream) {
   return error;
 }
 cudaError_t cudaStreamSynchronize(Place place, cudaStream_t stream) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  session.heap.synchronise();
-  return check_stream("cudaStreamSynchronize", place, stream);
+  return wait("cudaStreamSynchronize", place, stream);
 }
 cudaError_t cudaStreamQuery(Place place, cudaStream_t stream) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  session.heap.synchronise();
-  return check_stream("cudaStreamQuery", place, stream);
+  return wait("cudaStreamQuery", place, stream);
 }
 cudaError_t cudaStreamWaitEvent(Place place, cudaStream_t stream, cudaEvent_t event, unsigned) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  if (event_of("cudaStreamWaitEvent", place, event) == nullptr) return session.last_error;
-  return check_stream("cudaStreamWaitEvent", place, stream);
+  const auto* found = event_of("cudaStreamWaitEvent", place, event);
+  if (found == nullptr) return session.last_error;
+  const auto error = check_stream("cudaStreamWaitEvent", place, stream);
+  return error == cudaSuccess ? wait_for_event(place, stream, *found) : error;
 }
 cudaError_t cudaStreamAddCallback(Place place, cudaStream_t stream, cudaStreamCallback_t callback,
                                   void* data, unsigned) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  const auto error = check_stream("cudaStreamAddCallback", place, stream);
+  auto error = check_stream("cudaStreamAddCallback", place, stream);
+  if (error == cudaSuccess) error = refuse_wait("cudaStreamAddCallback", place, stream);
   if (error != cudaSuccess) return error;
   session.heap.synchronise();
   callback(stream, cudaSuccess, data);
@@ -231,13 +254,12 @@ cudaError_t cudaStreamAddCallback(Place place, cudaStream_t stream, cudaStreamCa
 }
 cudaError_t cudaLaunchHostFunc(Place place, cudaStream_t stream, cudaHostFn_t function,
                                void* data) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto error = check_stream("cudaLaunchHostFunc", place, stream);
-  if (error != cudaSuccess) return error;
-  session.heap.synchronise();
-  function(data);
-  return cudaSuccess;
+  const auto call = [=] {
+    Session::current().heap.synchronise();
+    function(data);
+    return cudaSuccess;
+  };
+  return submit("cudaLaunchHostFunc", place, stream, {.type = cudaGraphNodeTypeHost, .run = call});
 }
 cudaError_t cudaStreamAttachMemAsync(Place place, cudaStream_t stream, void*, size_t, unsigned) {
   auto& session = Session::current();
@@ -267,13 +289,20 @@ cudaError_t cudaEventRecord(Place place, cudaEvent_t event, cudaStream_t stream)
   const std::lock_guard lock(session.mutex);
   auto* found = event_of("cudaEventRecord", place, event);
   if (found == nullptr) return session.last_error;
+  const auto error = check_stream("cudaEventRecord", place, stream);
+  if (error != cudaSuccess || record_event(stream, *found)) return error;
   found->at = std::chrono::steady_clock::now();
-  return check_stream("cudaEventRecord", place, stream);
+  return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(Place place, cudaEvent_t event) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  if (event_of("cudaEventSynchronize", place, event) == nullptr) return session.last_error;
+  const auto* found = event_of("cudaEventSynchronize", place, event);
+  if (found == nullptr) return session.last_error;
+  if (found->capture != 0) {
+    return session.mistake(cudaErrorCapturedEvent, "cudaEventSynchronize", place,
+                           "the event was recorded in a captured stream, which does not run");
+  }
   session.heap.synchronise();
   return cudaSuccess;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "backends/cuda/emulation/occupancy.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMostLaunches = 10000;  // with an entry of its own in the report
 constexpr std::size_t kMostFixedShared = 48 * 1024;
+/// Each has a stack with a page of its own, and a process has at most 65,530 of such ranges.
+constexpr std::uint64_t kMostResidentThreads = 24576;
 
 /// "void scale<float>(float*, int)" without its type and parameters.
 std::string kernel_name(const std::string& symbol) {
@@ -62,13 +65,14 @@ std::string explain_address(std::uintptr_t address) {
                      address)
                : "";
   }
-  if (memory->freed.empty()) return {};
-  return fmt::format("{}, which was freed at {}", memory->name, memory->freed);
+  if (memory->gone.empty()) return {};
+  return fmt::format("{}, which {}", memory->name, memory->gone);
 }
 
 /// The mistake in the sizes of a launch. Empty: none.
 std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shape) {
-  const auto& [grid, block, shared_bytes] = shape;
+  const auto &grid = shape.grid, &block = shape.block;
+  const auto shared_bytes = shape.shared_bytes;
   const auto text = [](const emulation::Dim3& d) {
     return fmt::format("({}, {}, {})", d.x, d.y, d.z);
   };
@@ -107,14 +111,14 @@ void warn_of_skipped(Session& session, const emulation::SkippedThreads& skipped)
       emulation::file_of(skipped.where), skipped.where.line(), skipped.ended));
 }
 
-void warn_of_equal_stores(Session& session, const std::vector<emulation::EqualStores>& all) {
+/// One warning for each place.
+void warn(Session& session, const std::vector<emulation::Remark>& all, const char* meaning) {
   for (const auto& each : all) {
     auto file = emulation::file_of(each.where);
-    if (!session.report.equal_stores.emplace(file, each.where.line()).second) continue;
-    session.report.warnings.push_back(
-        fmt::format("{}:{}: {}. All store the same value, so GPUs give the same result, but CUDA "
-                    "leaves it undefined; the option strict ends the program here",
-                    file, each.where.line(), each.first));
+    if (!session.report.warned_places.emplace(file, each.where.line()).second) continue;
+    session.report.warnings.push_back(fmt::format(
+        "{}:{}: {}. {}, but CUDA leaves it undefined; the option strict ends the program here",
+        file, each.where.line(), each.first, meaning));
   }
 }
 
@@ -137,17 +141,60 @@ std::vector<plain::DeviceArray> arrays_of(const Kernel& kernel) {
   return arrays;
 }
 
+/// The blocks of a cooperative launch that can be resident. The kernel's own shared arrays are not
+/// known before it runs.
+std::uint64_t most_resident(const Session& session, const Kernel& kernel,
+                            const emulation::LaunchShape& shape) {
+  const auto& gpu = *session.options.gpu;
+  const auto registers = session.options.registers.find(kernel.name);
+  const auto occupancy = emulation::occupancy(
+      multiprocessor_of(gpu),
+      {static_cast<int>(shape.block.count()),
+       registers == session.options.registers.end() ? 0 : registers->second, shape.shared_bytes});
+  return static_cast<std::uint64_t>(occupancy.blocks) *
+         static_cast<std::uint64_t>(gpu.multiprocessors);
+}
+
+/// The mistake in the grid of a cooperative launch. Empty: none.
+std::string too_many_blocks(const Session& session, const Kernel& kernel,
+                            const emulation::LaunchShape& shape) {
+  const auto blocks = shape.grid.count();
+  const auto most = most_resident(session, kernel, shape);
+  if (blocks > most) {
+    return fmt::format(
+        "{} blocks of a cooperative launch; {} holds {} at once "
+        "(cudaOccupancyMaxActiveBlocksPerMultiprocessor)",
+        blocks, session.options.gpu->name, most);
+  }
+  if (blocks * shape.block.count() > kMostResidentThreads) {
+    return fmt::format(
+        "{} threads of a cooperative launch; the emulator holds {} at once: launch fewer blocks, "
+        "or choose a smaller GPU",
+        blocks * shape.block.count(), kMostResidentThreads);
+  }
+  return {};
+}
+
 /// Runs the kernel. A fault ends the program.
 cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
-                   std::span<const void* const> values) {
+                   const KernelCall& call) {
   auto& session = Session::current();
   if (const auto wrong = wrong_sizes(kernel, shape); !wrong.empty()) {
     return session.mistake(cudaErrorInvalidConfiguration, "launch", place,
                            fmt::format("{}: {}", kernel.name, wrong));
   }
-  const KernelCall call(kernel.function, *kernel.places, values);
+  if (shape.is_cooperative) {
+    if (const auto wrong = too_many_blocks(session, kernel, shape); !wrong.empty()) {
+      return session.mistake(cudaErrorCooperativeLaunchTooLarge, "cudaLaunchCooperativeKernel",
+                             place, fmt::format("{}: {}", kernel.name, wrong));
+    }
+  }
   const auto where = session.location(place);
+  if (session.device_heap == nullptr) {
+    session.device_heap = std::make_unique<plain::DeviceHeap>(session.heap_limit);
+  }
   session.heap.begin_kernel();
+  session.device_heap->open();
   try {
     plain::Launch request = {.kernel = kernel.name,
                              .call = [&] { call.run(); },
@@ -158,14 +205,16 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .threads = session.options.threads,
                              .most_steps = session.options.most_steps,
                              .barriers_skip_ended = session.options.barriers_skip_ended,
-                             .equal_stores_race = session.options.strict,
+                             .strict = session.options.strict,
+                             .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
     const auto registers = session.options.registers.find(kernel.name);
     if (registers != session.options.registers.end()) request.registers = registers->second;
     if (session.options.watch) request.watcher = session.options.watch(request);
     auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
-    warn_of_equal_stores(session, result.equal_stores);
+    warn(session, result.equal_stores, "All store the same value, so GPUs give the same result");
+    warn(session, result.undefined_reads, "GPUs continue with some value");
     if (result.counters.shared_bytes - shape.shared_bytes > kMostFixedShared) {
       session.note(cudaErrorInvalidValue, "launch", place,
                    fmt::format("{} has more than {} bytes of __shared__ arrays of fixed sizes",
@@ -177,6 +226,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
     session.report.fault = fault;
     session.end(1, "a fault of a kernel");
   }
+  session.device_heap->close();
   session.heap.end_kernel(fmt::format("{} ({})", kernel.name, session.text_of(place)));
   return cudaSuccess;
 }
@@ -189,6 +239,30 @@ void learn_parameters(Kernel& kernel, const void* stub) {
 
 void note_use() {
   if (!is_probing()) Session::current().is_runtime_used = true;
+}
+
+namespace {
+
+/// A launch with these values of the parameters, which it keeps.
+Operation launch_operation(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
+                           std::span<const void* const> values) {
+  const auto call = std::make_shared<const KernelCall>(kernel.function, *kernel.places, values);
+  return [&kernel, place, shape, call] { return launch(kernel, place, shape, *call); };
+}
+
+}  // namespace
+
+Operation kernel_operation(const char* call, Place place, const KernelNode& node) {
+  auto* kernel = kernel_of(call, place, node.kernel);
+  if (kernel == nullptr) return {};
+  learn_parameters(*kernel, node.kernel);
+  const auto& [grid, block] = std::tie(node.grid, node.block);
+  return launch_operation(*kernel, place,
+                          {{grid[0], grid[1], grid[2]},
+                           {block[0], block[1], block[2]},
+                           node.shared_bytes,
+                           node.is_cooperative},
+                          {node.arguments, kernel->places->size()});
 }
 
 void register_kernel(const void* stub, const char* symbol) {
@@ -272,20 +346,20 @@ cudaError_t cudaLaunch(Place, const void* stub) {
   learn_parameters(*kernel, stub);
   std::vector<const void*> values;
   for (const auto& place : *kernel->places) values.push_back(arguments.data() + place.offset);
-  return launch(*kernel, configuration.place, configuration.shape, values);
+  return submit(
+      "launch", configuration.place, configuration.stream,
+      {.type = cudaGraphNodeTypeKernel,
+       .run = launch_operation(*kernel, configuration.place, configuration.shape, values)});
 }
 
-cudaError_t triptychLaunch(Place place, const void* stub, const unsigned* grid,
-                           const unsigned* block, void** arguments, size_t shared_bytes,
-                           cudaStream_t) {
+cudaError_t triptychLaunch(Place place, const KernelNode* launch, cudaStream_t stream) {
+  const auto* call = launch->is_cooperative ? "cudaLaunchCooperativeKernel" : "cudaLaunchKernel";
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  auto* kernel = kernel_of("cudaLaunchKernel", place, stub);
-  if (kernel == nullptr) return session.last_error;
-  learn_parameters(*kernel, stub);
-  return launch(*kernel, place,
-                {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes},
-                {arguments, kernel->places->size()});
+  auto operation = kernel_operation(call, place, *launch);
+  if (!operation) return session.last_error;
+  return submit(call, place, stream,
+                {.type = cudaGraphNodeTypeKernel, .run = std::move(operation)});
 }
 
 cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, const void* stub) {

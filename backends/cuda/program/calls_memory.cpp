@@ -11,10 +11,13 @@
 namespace triptych::cuda::program::calls {
 namespace {
 
-void wait() {
+/// Waits, as calls do that work in the default stream.
+cudaError_t wait(const char* call, Place place) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  session.heap.synchronise();
+  const auto error = refuse_default_stream(call, place, nullptr);
+  if (error == cudaSuccess) session.heap.synchronise();
+  return error;
 }
 
 /// One side of a copy. The mistake in it, if there is one.
@@ -22,8 +25,8 @@ std::optional<std::string> mistake_in(const Allocation* memory, const void* poin
                                       std::size_t bytes, const char* side) {
   if (pointer == nullptr) return fmt::format("{} is a null pointer", side);
   if (memory == nullptr) return std::nullopt;
-  if (!memory->freed.empty()) {
-    return fmt::format("{} is in {}, which was freed at {}", side, memory->name, memory->freed);
+  if (!memory->gone.empty()) {
+    return fmt::format("{} is in {}, which {}", side, memory->name, memory->gone);
   }
   const auto offset =
       static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - memory->data());
@@ -97,9 +100,9 @@ cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_ho
                            of_host ? "no call of cudaMallocHost or cudaHostAlloc gave this pointer"
                                    : "no call of cudaMalloc or its like gave this pointer");
   }
-  if (!memory->freed.empty()) {
+  if (!memory->gone.empty()) {
     return session.mistake(cudaErrorInvalidValue, call, place,
-                           fmt::format("{} was freed before, at {}", memory->name, memory->freed));
+                           fmt::format("{} is freed, which {}", memory->name, memory->gone));
   }
   if (memory->data() != pointer) {
     return session.mistake(
@@ -117,6 +120,7 @@ cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_ho
         cudaErrorInvalidValue, call, place,
         fmt::format("{} is freed with {}", memory->name, of_host ? "cudaFree" : "cudaFreeHost"));
   }
+  if (memory->is_of_graph) session.graphs.memory.used -= memory->bytes();
   session.heap.free(*memory, session.text_of(place));
   return cudaSuccess;
 }
@@ -145,6 +149,59 @@ cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** poin
                            fmt::format("this computer does not have {} bytes", bytes));
   }
   return cudaSuccess;
+}
+
+Allocation* reserve(const char* call, Place place, void** pointer, std::size_t bytes,
+                    std::size_t element) {
+  auto& session = Session::current();
+  *pointer = nullptr;
+  if (bytes == 0 || bytes > session.options.gpu->memory_bytes) {
+    session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("{} bytes; the GPU has {}", bytes, session.options.gpu->memory_bytes));
+    return nullptr;
+  }
+  const auto name =
+      fmt::format("the {}-byte array of {} ({})", bytes, call, session.text_of(place));
+  auto& memory = session.heap.reserve(bytes, element, name);
+  *pointer = memory.data();
+  return &memory;
+}
+
+cudaError_t revive(const char* call, Place place, Allocation& memory) {
+  auto& session = Session::current();
+  if (!session.heap.revive(memory)) {
+    return session.mistake(
+        cudaErrorInvalidValue, call, place,
+        fmt::format("an earlier launch of the graph allocated {}, and nothing has freed it",
+                    memory.name));
+  }
+  session.graphs.memory.add(memory.bytes());
+  return cudaSuccess;
+}
+
+cudaError_t fill(const char* call, Place place, void* to, std::span<const unsigned char> row) {
+  const auto error = set(call, place, to, 0, row.size());
+  if (error != cudaSuccess || row.empty()) return error;
+  const Opened opened(Session::current().heap.find(to));
+  std::memcpy(to, row.data(), row.size());
+  return cudaSuccess;
+}
+
+cudaError_t copy_async(const char* call, Place place, void* to, const void* from, std::size_t bytes,
+                       cudaMemcpyKind kind) {
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = copy(call, place, to, from, bytes, kind);
+  auto* target = session.heap.find(to);
+  // The host may use pinned memory when it has waited for the copy.
+  if (error == cudaSuccess && target != nullptr && target->kind == MemoryKind::Pinned &&
+      bytes != 0) {
+    target->is_stored = true;
+    target->writer = fmt::format("{} ({})", call, session.text_of(place));
+    target->close();
+  }
+  return error;
 }
 
 cudaError_t set(const char* call, Place place, void* to, int value, std::size_t bytes) {
@@ -229,8 +286,26 @@ cudaError_t triptychMallocPitch(Place place, void** pointer, size_t* pitch, size
 cudaError_t cudaFree(Place place, void* pointer) {
   return free_memory("cudaFree", place, pointer, false);
 }
-cudaError_t cudaFreeAsync(Place place, void* pointer, cudaStream_t) {
-  return free_memory("cudaFreeAsync", place, pointer, false);
+cudaError_t triptychMallocAsync(Place place, void** pointer, size_t bytes, size_t element,
+                                cudaStream_t stream) {
+  constexpr auto kCall = "cudaMallocAsync";
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_stream(kCall, place, stream);
+  if (error != cudaSuccess) return error;
+  if (session.graphs.capture_of(stream) == nullptr) {
+    return allocate(kCall, place, MemoryKind::Device, pointer, bytes, element);
+  }
+  auto* memory = reserve(kCall, place, pointer, bytes, element);
+  if (memory == nullptr) return session.last_error;
+  return submit(kCall, place, stream, {.type = cudaGraphNodeTypeMemAlloc, .run = [=] {
+                                         return revive(kCall, place, *memory);
+                                       }});
+}
+cudaError_t cudaFreeAsync(Place place, void* pointer, cudaStream_t stream) {
+  return submit("cudaFreeAsync", place, stream,
+                {.type = cudaGraphNodeTypeMemFree,
+                 .run = [=] { return free_memory("cudaFreeAsync", place, pointer, false); }});
 }
 cudaError_t cudaFreeHost(Place place, void* pointer) {
   return free_memory("cudaFreeHost", place, pointer, true);
@@ -257,7 +332,7 @@ cudaError_t cudaHostRegister(Place place, void* pointer, size_t bytes, unsigned)
   }
   const auto* end = static_cast<std::byte*>(pointer) + bytes - 1;
   for (const auto* memory : {session.heap.find(pointer), session.heap.find(end)}) {
-    if (memory == nullptr || !memory->freed.empty()) continue;
+    if (memory == nullptr || !memory->gone.empty()) continue;
     return session.mistake(cudaErrorHostMemoryAlreadyRegistered, kCall, place,
                            fmt::format("the memory is part of {}", memory->name));
   }
@@ -284,7 +359,7 @@ cudaError_t cudaPointerGetAttributes(Place, cudaPointerAttributes* attributes,
   const std::lock_guard lock(session.mutex);
   *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void*>(pointer)};
   const auto* memory = session.heap.find(pointer);
-  if (memory == nullptr || !memory->freed.empty()) return cudaSuccess;
+  if (memory == nullptr || !memory->gone.empty()) return cudaSuccess;
   attributes->devicePointer = const_cast<void*>(pointer);
   if (memory->kind == MemoryKind::Device) attributes->hostPointer = nullptr;
   attributes->type = memory->kind == MemoryKind::Device    ? cudaMemoryTypeDevice
@@ -302,48 +377,51 @@ cudaError_t cudaMemGetInfo(Place, size_t* free, size_t* total) {
 }
 
 cudaError_t cudaMemcpy(Place place, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  wait();
-  return copy("cudaMemcpy", place, to, from, bytes, kind);
+  const auto error = wait("cudaMemcpy", place);
+  return error == cudaSuccess ? copy("cudaMemcpy", place, to, from, bytes, kind) : error;
 }
 cudaError_t cudaMemcpyAsync(Place place, void* to, const void* from, size_t bytes,
-                            cudaMemcpyKind kind, cudaStream_t) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto error = copy("cudaMemcpyAsync", place, to, from, bytes, kind);
-  auto* target = session.heap.find(to);
-  // The host may use pinned memory when it has waited for the copy.
-  if (error == cudaSuccess && target != nullptr && target->kind == MemoryKind::Pinned &&
-      bytes != 0) {
-    target->is_stored = true;
-    target->writer = "cudaMemcpyAsync (" + session.text_of(place) + ")";
-    target->close();
-  }
-  return error;
+                            cudaMemcpyKind kind, cudaStream_t stream) {
+  return submit("cudaMemcpyAsync", place, stream, {.type = cudaGraphNodeTypeMemcpy, .run = [=] {
+                                                     return copy_async("cudaMemcpyAsync", place, to,
+                                                                       from, bytes, kind);
+                                                   }});
 }
 cudaError_t cudaMemcpy2D(Place place, void* to, size_t to_pitch, const void* from,
                          size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  wait();
+  const auto error = wait("cudaMemcpy2D", place);
+  if (error != cudaSuccess) return error;
   return copy_box("cudaMemcpy2D", place, {to, to_pitch, 0},
                   {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
 }
 cudaError_t cudaMemcpy2DAsync(Place place, void* to, size_t to_pitch, const void* from,
                               size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                              cudaStream_t) {
-  return copy_box("cudaMemcpy2DAsync", place, {to, to_pitch, 0},
-                  {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
+                              cudaStream_t stream) {
+  const auto copy = [=] {
+    return copy_box("cudaMemcpy2DAsync", place, {to, to_pitch, 0},
+                    {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
+  };
+  return submit("cudaMemcpy2DAsync", place, stream, {.type = cudaGraphNodeTypeMemcpy, .run = copy});
 }
 cudaError_t cudaMemcpyPeer(Place place, void* to, int, const void* from, int, size_t bytes) {
   return copy("cudaMemcpyPeer", place, to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 cudaError_t cudaMemcpyPeerAsync(Place place, void* to, int, const void* from, int, size_t bytes,
-                                cudaStream_t) {
-  return copy("cudaMemcpyPeerAsync", place, to, from, bytes, cudaMemcpyDeviceToDevice);
+                                cudaStream_t stream) {
+  const auto run = [=] {
+    return copy("cudaMemcpyPeerAsync", place, to, from, bytes, cudaMemcpyDeviceToDevice);
+  };
+  return submit("cudaMemcpyPeerAsync", place, stream,
+                {.type = cudaGraphNodeTypeMemcpy, .run = run});
 }
 cudaError_t cudaMemset(Place place, void* to, int value, size_t bytes) {
-  return set("cudaMemset", place, to, value, bytes);
+  const auto error = refuse_default_stream("cudaMemset", place, nullptr);
+  return error == cudaSuccess ? set("cudaMemset", place, to, value, bytes) : error;
 }
-cudaError_t cudaMemsetAsync(Place place, void* to, int value, size_t bytes, cudaStream_t) {
-  return set("cudaMemsetAsync", place, to, value, bytes);
+cudaError_t cudaMemsetAsync(Place place, void* to, int value, size_t bytes, cudaStream_t stream) {
+  return submit("cudaMemsetAsync", place, stream,
+                {.type = cudaGraphNodeTypeMemset,
+                 .run = [=] { return set("cudaMemsetAsync", place, to, value, bytes); }});
 }
 cudaError_t cudaMemset2D(Place place, void* to, size_t pitch, int value, size_t width,
                          size_t height) {
@@ -369,59 +447,6 @@ cudaError_t cudaMemPrefetchAsync(Place place, const void* pointer, size_t bytes,
   return cudaSuccess;
 }
 cudaError_t cudaMemAdvise(Place, const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
-
-cudaError_t triptychCopyToSymbol(Place place, const void* symbol, const void* from, size_t bytes,
-                                 size_t offset, cudaMemcpyKind kind, cudaStream_t) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto* variable = variable_of("cudaMemcpyToSymbol", place, symbol);
-  if (variable == nullptr) return session.last_error;
-  if (offset > variable->bytes || bytes > variable->bytes - offset) {
-    return session.mistake(cudaErrorInvalidValue, "cudaMemcpyToSymbol", place,
-                           fmt::format("{} bytes from byte {} on are written, and {} has {}", bytes,
-                                       offset, variable->name, variable->bytes));
-  }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
-  auto* to = reinterpret_cast<std::byte*>(variable->begin) + offset;
-  session.heap.synchronise();
-  return copy("cudaMemcpyToSymbol", place, to, from, bytes, kind);
-}
-
-cudaError_t triptychCopyFromSymbol(Place place, void* to, const void* symbol, size_t bytes,
-                                   size_t offset, cudaMemcpyKind kind, cudaStream_t) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto* variable = variable_of("cudaMemcpyFromSymbol", place, symbol);
-  if (variable == nullptr) return session.last_error;
-  if (offset > variable->bytes || bytes > variable->bytes - offset) {
-    return session.mistake(cudaErrorInvalidValue, "cudaMemcpyFromSymbol", place,
-                           fmt::format("{} bytes from byte {} on are read, and {} has {}", bytes,
-                                       offset, variable->name, variable->bytes));
-  }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
-  const auto* from = reinterpret_cast<const std::byte*>(variable->begin) + offset;
-  session.heap.synchronise();
-  return copy("cudaMemcpyFromSymbol", place, to, from, bytes, kind);
-}
-
-cudaError_t triptychSymbolAddress(Place place, void** address, const void* symbol) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto* variable = variable_of("cudaGetSymbolAddress", place, symbol);
-  if (variable == nullptr) return session.last_error;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
-  *address = reinterpret_cast<void*>(variable->begin);
-  return cudaSuccess;
-}
-
-cudaError_t triptychSymbolSize(Place place, size_t* bytes, const void* symbol) {
-  auto& session = Session::current();
-  const std::lock_guard lock(session.mutex);
-  const auto* variable = variable_of("cudaGetSymbolSize", place, symbol);
-  if (variable == nullptr) return session.last_error;
-  *bytes = variable->bytes;
-  return cudaSuccess;
-}
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace triptych::cuda::program::calls

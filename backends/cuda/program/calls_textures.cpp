@@ -31,7 +31,7 @@ AddressMode address_mode_of(cudaTextureAddressMode mode) {
 std::string set_memory(TexelArray& texels, void* memory, std::size_t bytes) {
   auto& session = Session::current();
   const auto* found = session.heap.find(memory);
-  if (found == nullptr || !found->freed.empty()) {
+  if (found == nullptr || !found->gone.empty()) {
     return "the texture's memory is no memory of the GPU, or was freed";
   }
   texels.data = static_cast<std::byte*>(memory);

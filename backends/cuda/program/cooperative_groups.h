@@ -1,5 +1,5 @@
-// Cooperative groups for users' programs: blocks, tiles of a warp, groups of active lanes. A
-// barrier of the whole grid is not emulated, since blocks run one after another.
+// Cooperative groups for users' programs: grids of cooperative launches, blocks, tiles of a warp,
+// groups of active lanes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -67,13 +67,11 @@ class grid_group {
     const auto d = triptych::cuda::plain::services->indices().grid_dim;
     return {d.x, d.y, d.z};
   }
-  TRIPTYCH_UNWATCHED bool is_valid() const { return num_blocks() == 1; }
-  /// A grid of one block is its block.
+  TRIPTYCH_UNWATCHED bool is_valid() const {
+    return triptych::cuda::plain::services->is_cooperative();
+  }
   TRIPTYCH_UNWATCHED void sync(Location where = Location::current()) const {
-    if (num_blocks() == 1) return __syncthreads(where);
-    triptych::cuda::plain::services->fail(
-        "a barrier of a whole grid is not emulated: end the kernel there, and launch another",
-        where);
+    triptych::cuda::plain::services->grid_barrier(where);
   }
 };
 

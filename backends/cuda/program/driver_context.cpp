@@ -63,7 +63,7 @@ void empty(CUcontext context, const std::string& place) {
   auto& session = Session::current();
   for (const auto address : std::exchange(Driver::current().contexts[context].memory, {})) {
     auto* memory = session.heap.find(calls::pointer_of(address));
-    if (memory != nullptr && memory->freed.empty()) session.heap.free(*memory, place);
+    if (memory != nullptr && memory->gone.empty()) session.heap.free(*memory, place);
   }
   for (auto& [handle, module] : Driver::current().modules) {
     if (module.context == context && module.unloaded.empty()) module.unloaded = place;

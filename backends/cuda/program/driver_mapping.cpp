@@ -54,7 +54,7 @@ void unmap(Reservation& reservation, CUdeviceptr at, const std::string& where) {
   auto& session = Session::current();
   auto& memory = Driver::current().physical[reservation.mapped.at(at)];
   auto* allocation = session.heap.find(pointer_of(at));
-  if (allocation != nullptr && allocation->freed.empty()) session.heap.free(*allocation, where);
+  if (allocation != nullptr && allocation->gone.empty()) session.heap.free(*allocation, where);
   memory.address = 0;
   reservation.mapped.erase(at);
 }
@@ -190,7 +190,7 @@ CUresult cuMemSetAccess(Place place, CUdeviceptr pointer, size_t bytes,
     }
     const auto& memory = Driver::current().physical[mapped->second];
     const auto* allocation = session.heap.find(pointer_of(at));
-    if (allocation == nullptr || !allocation->freed.empty()) {
+    if (allocation == nullptr || !allocation->gone.empty()) {
       session.heap.add_mapped({pointer_of<std::byte>(at), memory.bytes},
                               fmt::format("the {}-byte memory of {}", memory.bytes, memory.made));
     }

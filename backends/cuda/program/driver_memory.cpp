@@ -212,7 +212,7 @@ CUresult cuMemGetAddressRange(Place place, CUdeviceptr* begin, size_t* bytes, CU
   const DriverCall scope("cuMemGetAddressRange");
   if (const auto missing = require_context("cuMemGetAddressRange", place)) return missing;
   const auto* memory = Session::current().heap.find(pointer_of(pointer));
-  if (memory == nullptr || !memory->freed.empty()) {
+  if (memory == nullptr || !memory->gone.empty()) {
     return mistake(CUDA_ERROR_NOT_FOUND, "cuMemGetAddressRange", place,
                    "the address is no memory of the GPU, or was freed");
   }

@@ -4,6 +4,11 @@
 #include <cstring>
 
 namespace triptych::cuda::program {
+namespace {
+
+constexpr std::size_t kMostWindowBytes = std::size_t{128} << 20;  // of an access policy
+
+}  // namespace
 
 cudaDeviceProp properties_of(const Gpu& gpu) {
   const auto& on = multiprocessor_of(gpu);
@@ -47,7 +52,11 @@ cudaDeviceProp properties_of(const Gpu& gpu) {
   p.asyncEngineCount = 3;
   p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;
   p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = 1;
-  p.canUseHostPointerForRegisteredMem = 1;
+  p.canUseHostPointerForRegisteredMem = p.memoryPoolsSupported = p.cooperativeLaunch = 1;
+  if (p.major >= 8) {
+    p.persistingL2CacheMaxSize = static_cast<int>(gpu.l2_bytes / 4 * 3);
+    p.accessPolicyMaxWindowSize = static_cast<int>(kMostWindowBytes);
+  }
   p.singleToDoublePrecisionPerfRatio = p.minor == 0 && p.major >= 8 ? 2 : 32;
   return p;
 }

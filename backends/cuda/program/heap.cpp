@@ -50,6 +50,28 @@ Allocation& Heap::allocate(MemoryKind kind, std::size_t bytes, std::size_t eleme
   return allocation;
 }
 
+Allocation& Heap::reserve(std::size_t bytes, std::size_t element, std::string name) {
+  reserved_.push_back(
+      std::make_unique<Allocation>(MemoryKind::Device, bytes, element, std::move(name)));
+  auto& allocation = *reserved_.back();
+  allocation.is_of_graph = true;
+  allocation.gone = "does not exist before its graph is launched";
+  allocation.close();
+  return allocation;
+}
+
+bool Heap::revive(Allocation& allocation) {
+  const auto found =
+      std::ranges::find_if(reserved_, [&](const auto& each) { return each.get() == &allocation; });
+  if (found == reserved_.end()) return false;
+  allocation.gone.clear();
+  allocation.content = {allocation.bytes(), unit_of(allocation.element_bytes)};
+  used_bytes_ += allocation.bytes();
+  used_.push_back(std::move(*found));
+  reserved_.erase(found);
+  return true;
+}
+
 void Heap::free(Allocation& allocation, const std::string& place) {
   const auto found =
       std::ranges::find_if(used_, [&](const auto& each) { return each.get() == &allocation; });
@@ -57,9 +79,9 @@ void Heap::free(Allocation& allocation, const std::string& place) {
   used_bytes_ -= allocation.bytes();
   allocation.close();
   madvise(allocation.data(), allocation.bytes(), MADV_DONTNEED);
-  allocation.freed = place;
+  allocation.gone = "was freed at " + place;
   if (freed_.size() == kKept) freed_.erase(freed_.begin());
-  freed_.push_back(std::move(*found));
+  (allocation.is_of_graph ? reserved_ : freed_).push_back(std::move(*found));
   used_.erase(found);
 }
 
@@ -79,7 +101,7 @@ void Heap::remove_registered(const Allocation& allocation) {
 
 Allocation* Heap::find(const void* address) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  for (const auto* list : {&used_, &freed_}) {
+  for (const auto* list : {&used_, &freed_, &reserved_}) {
     for (const auto& each : *list) {
       if (each->contains(at)) return each.get();
     }

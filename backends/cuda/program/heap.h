@@ -29,8 +29,9 @@ struct Allocation {
   plain::ArrayContent content;
   std::atomic<bool> is_stored = false;  ///< by a kernel since the host waited
   bool is_closed = false;
-  std::string writer;  ///< the kernel for which it is closed
-  std::string freed;   ///< the place where it was freed. Empty: it is in use
+  std::string writer;        ///< the kernel for which it is closed
+  std::string gone;          ///< "was freed at my.cu:12". Empty: it is in use
+  bool is_of_graph = false;  ///< its address stays reserved, for the next launch of the graph
 
   Allocation(MemoryKind of, std::size_t bytes, std::size_t element, std::string called);
   Allocation(MemoryKind of, std::span<std::byte> elsewhere, std::string called);
@@ -47,14 +48,18 @@ class Heap {
  public:
   /// Throws std::bad_alloc.
   Allocation& allocate(MemoryKind kind, std::size_t bytes, std::size_t element, std::string name);
-  /// Keeps the addresses for a while, so that later uses are noticed.
+  /// Memory of a graph, which its launch allocates.
+  Allocation& reserve(std::size_t bytes, std::size_t element, std::string name);
+  /// Allocates reserved memory. False: it is in use.
+  bool revive(Allocation& allocation);
+  /// Keeps the addresses for a while, so that later uses are noticed. Those of a graph stay.
   void free(Allocation& allocation, const std::string& place);
   void add_registered(std::span<std::byte> range, std::string name);
   /// Memory of the GPU at addresses that were reserved for it.
   void add_mapped(std::span<std::byte> range, std::string name);
   void remove_registered(const Allocation& allocation);
 
-  /// The allocation with this address, in use or freed. nullptr: none.
+  /// The allocation with this address, in use, freed or reserved. nullptr: none.
   Allocation* find(const void* address) const;
   /// True for an address that an index that is wrong may lead to.
   bool is_near(std::uintptr_t address) const;
@@ -70,7 +75,7 @@ class Heap {
   void synchronise();
 
  private:
-  std::vector<std::unique_ptr<Allocation>> used_, freed_;
+  std::vector<std::unique_ptr<Allocation>> used_, freed_, reserved_;
   std::size_t used_bytes_ = 0;
 };
 

@@ -59,18 +59,7 @@ TRIPTYCH_PASS cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cud
   return cudaMallocAsync(pointer, bytes, stream);
 }
 
-/// Places as CUDA 13 names them.
-enum cudaMemLocationType {
-  cudaMemLocationTypeInvalid,
-  cudaMemLocationTypeDevice,
-  cudaMemLocationTypeHost,
-  cudaMemLocationTypeHostNuma,
-  cudaMemLocationTypeHostNumaCurrent
-};
-struct cudaMemLocation {
-  cudaMemLocationType type;
-  int id;
-};
+// Places as CUDA 13 names them.
 TRIPTYCH_PASS cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
                                         cudaMemLocation at) {
   return cudaMemAdvise(pointer, bytes, advice,

@@ -18,8 +18,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
-#define CUDART_VERSION 12000
-#define CUDA_VERSION 12000
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
 #include "backends/cuda/program/runtime_api.h"

@@ -8,6 +8,9 @@
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+/// Memory of the GPU's heap, beside the host's functions: new and delete in kernels use it.
+extern "C" __device__ void* malloc(__SIZE_TYPE__ bytes) noexcept;
+extern "C" __device__ void free(void* memory) noexcept;
 
 // The library's parallel algorithms run on one thread: TBB's headers are the host's.
 #define _GLIBCXX_USE_TBB_PAR_BACKEND 0
@@ -132,8 +135,8 @@ TRIPTYCH_UNWATCHED inline __device__ clock_t clock() { return clock64(); }
 #endif
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 0
-#define CUDART_VERSION 12000
-#define CUDA_VERSION 12000
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
 #define __CUDACC__ 1
 #define __NVCC__ 1
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -62,7 +62,6 @@ TRIPTYCH_PASS void** triptych_untyped(T** pointer) {
     return call(triptych_untyped(pointer), bytes, triptych_element<T>);   \
   }
 TRIPTYCH_ALLOCATION(cudaMalloc, triptychMalloc)
-TRIPTYCH_ALLOCATION(cudaMallocAsync, triptychMalloc, , cudaStream_t)
 TRIPTYCH_ALLOCATION(cudaMallocManaged, triptychMallocManaged, , unsigned = 1)
 TRIPTYCH_ALLOCATION(cudaMallocHost, triptychMallocHost, , unsigned = 0)
 TRIPTYCH_ALLOCATION(cudaHostAlloc, triptychMallocHost, , unsigned)
@@ -177,16 +176,25 @@ TRIPTYCH_PASS cudaError_t cudaUnbindTexture(const textureReference& reference) {
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
                                            size_t shared_bytes = 0, cudaStream_t stream = 0) {
-  const unsigned grid_sizes[] = {grid.x, grid.y, grid.z};
-  const unsigned block_sizes[] = {block.x, block.y, block.z};
-  return triptychLaunch(reinterpret_cast<const void*>(kernel), grid_sizes, block_sizes, arguments,
-                        shared_bytes, stream);
+  const KernelNode launch = {reinterpret_cast<const void*>(kernel),
+                             {grid.x, grid.y, grid.z},
+                             {block.x, block.y, block.z},
+                             shared_bytes,
+                             arguments,
+                             false};
+  return triptychLaunch(&launch, stream);
 }
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block,
                                                       void** arguments, size_t shared_bytes = 0,
                                                       cudaStream_t stream = 0) {
-  return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+  const KernelNode launch = {reinterpret_cast<const void*>(kernel),
+                             {grid.x, grid.y, grid.z},
+                             {block.x, block.y, block.z},
+                             shared_bytes,
+                             arguments,
+                             true};
+  return triptychLaunch(&launch, stream);
 }
 template <class T>
 TRIPTYCH_PASS cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* kernel) {
@@ -267,5 +275,7 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+#include "backends/cuda/program/graph_api.h"
 
 #include "backends/cuda/program/hints.h"

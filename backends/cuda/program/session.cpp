@@ -34,6 +34,10 @@ std::string explain(const HostFault& fault) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that was used
   const auto* allocation = Session::current().heap.find(reinterpret_cast<void*>(fault.address));
   if (allocation == nullptr) {
+    const auto* heap = Session::current().device_heap.get();
+    if (heap != nullptr && heap->contains(fault.address)) {
+      return "the host's code uses memory that a kernel allocated; only kernels can use it";
+    }
     return fault.address < 4096 ? "the host's code uses a null pointer"
                                 : fmt::format(
                                       "the host's code uses address {:#x}, where no memory "
@@ -41,9 +45,9 @@ std::string explain(const HostFault& fault) {
                                       fault.address);
   }
   const auto byte = fault.address - reinterpret_cast<std::uintptr_t>(allocation->data());
-  if (!allocation->freed.empty()) {
-    return fmt::format("the host's code uses byte {} of {}, which was freed at {}", byte,
-                       allocation->name, allocation->freed);
+  if (!allocation->gone.empty()) {
+    return fmt::format("the host's code uses byte {} of {}, which {}", byte, allocation->name,
+                       allocation->gone);
   }
   if (allocation->kind == MemoryKind::Device) {
     return fmt::format(

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "backends/cuda/emulation/kernel_costs.h"
+#include "backends/cuda/plain/device_heap.h"
 #include "backends/cuda/program/bridge.h"
 #include "backends/cuda/program/gpus.h"
+#include "backends/cuda/program/graphs.h"
 #include "backends/cuda/program/heap.h"
 #include "backends/cuda/program/kernel_call.h"
 #include "core/runtime/kernel_counters.h"
@@ -53,7 +55,7 @@ struct ProgramReport {
   KernelCounterTable kernels;
   std::map<std::string, emulation::KernelCosts> costs;  ///< by kernel
   std::vector<std::string> warnings;
-  std::set<std::pair<std::string, unsigned>> equal_stores;  ///< places in `warnings`
+  std::set<std::pair<std::string, unsigned>> warned_places;  ///< in `warnings`
 };
 
 struct ProgramOptions {
@@ -61,7 +63,7 @@ struct ProgramOptions {
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
-  bool strict = false;  ///< threads that store the same value without an order end the program
+  bool strict = false;                   ///< the places of warnings end the program
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
   ModuleBuilder* modules = nullptr;  ///< for NVRTC and the driver API
@@ -74,6 +76,8 @@ struct StreamProperties {
 
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> at;
+  unsigned long long capture = 0;         ///< number of the capture in which it was recorded
+  std::vector<cudaGraphNode_t> captured;  ///< nodes in front of it there
 };
 
 /// A kernel by its function on the host.
@@ -115,7 +119,10 @@ class Session {
   std::map<const void*, Kernel> kernels;
   std::map<const void*, plain::Variable> variables;  ///< by the host's address
   std::map<cudaArray_const_t, Array> arrays;
+  Graphs graphs;
   plain::TextureTable textures;
+  std::unique_ptr<plain::DeviceHeap> device_heap;  ///< of malloc in kernels, from the first launch
+  std::size_t heap_limit = std::size_t{8} << 20;
   std::map<const void*, std::uintptr_t> texture_references;  ///< the kernels', by the host's
   std::unique_ptr<plain::KernelLibrary> library;
   std::vector<std::unique_ptr<plain::KernelLibrary>> modules;  ///< of the driver API, in order
@@ -130,7 +137,7 @@ class Session {
   /// True when these bytes belong to a variable of the GPU.
   bool is_variable(const void* address, std::size_t bytes) const;
 
-  /// A number that no stream, event, array, texture or surface has.
+  /// A number that no stream, event, graph, array, texture or surface has.
   std::uintptr_t new_handle() { return last_handle_ += 16; }
 
   /// Notes a mistake, and returns its error.

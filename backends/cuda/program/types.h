@@ -45,7 +45,30 @@
                                                           row(cudaErrorNotSupported, 801,          \
                                                               "operation not supported")           \
                                                               row(cudaErrorUnknown, 999,           \
-                                                                  "unknown error")
+                                                                  "unknown error")                 \
+                                                                  TRIPTYCH_CUDA_GRAPH_ERRORS(row)
+
+#define TRIPTYCH_CUDA_GRAPH_ERRORS(row)                                                           \
+  row(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state") row(  \
+      cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
+      row(cudaErrorStreamCaptureInvalidated, 901,                                                 \
+          "operation failed due to a previous error during capture")                              \
+          row(cudaErrorStreamCaptureMerge, 902,                                                   \
+              "operation would result in a merge of separate capture sequences")                  \
+              row(cudaErrorStreamCaptureUnmatched, 903,                                           \
+                  "capture was not ended in the same stream as it began")                         \
+                  row(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")  \
+                      row(cudaErrorStreamCaptureIsolation, 905,                                   \
+                          "dependency created on uncaptured work in another stream")              \
+                          row(cudaErrorStreamCaptureImplicit, 906,                                \
+                              "operation would make the legacy stream depend on a capturing "     \
+                              "blocking stream") row(cudaErrorCapturedEvent, 907,                 \
+                                                     "operation not permitted on an event last "  \
+                                                     "recorded in a capturing stream")            \
+                              row(cudaErrorGraphExecUpdateFailure, 910,                           \
+                                  "the graph update was not performed because it included "       \
+                                  "changes which violated constraints specific to instantiated "  \
+                                  "graph update")
 
 /// Properties of the host's memory, as rows of TRIPTYCH_CUDA_ATTRIBUTES.
 #define TRIPTYCH_CUDA_HOST_ATTRIBUTES(row)                                   \
@@ -229,3 +252,5 @@ struct cudaPointerAttributes {
 // NOLINTEND(readability-identifier-naming,readability-identifier-length)
 
 #include "backends/cuda/program/texture_types.h"
+
+#include "backends/cuda/program/graph_types.h"

@@ -362,8 +362,7 @@ void add_compiler_options(Command command, KernelCommand& options, bool needs_fi
   command
       .add_option("--gpu", options.gpu,
                   "GPU for the costs, for the questions of a whole program, or of a module")
-      .check(one_of(gpu_names()))
-      .capture_default_str();
+      .check(one_of(gpu_names()));
 }
 
 /// Up to three sizes with commas between them.
@@ -422,7 +421,7 @@ Command add_run(Command& kernel, Context& context) {
       .check(number_from(0, 1e6))
       .only_with("--expect");
   command.add_flag("--strict", options->strict,
-                   "for a whole program: end it at unordered stores of equal values, too");
+                   "for a whole program: warnings about undefined values end it");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");

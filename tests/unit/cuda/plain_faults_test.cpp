@@ -81,8 +81,8 @@ std::vector<Mistake> mistakes() {
       {"exits", Assertion, "exits", "the kernel calls exit", 3, on({"f32:8"}, 8)},
       {"aborts", Assertion, "aborts", "the kernel calls abort", 3, on({"f32:8"}, 8)},
       {"throws", Assertion, "throws", "the kernel throws an exception", 3, on({"f32:8"}, 8)},
-      {"allocates", Assertion, "allocates", "malloc, which is not emulated", 0, on({"f32:8"}, 8)},
-      {"with_a_vector", Assertion, "", "by new, which is not emulated", 0, on({"f32:8"}, 8)},
+      {"allocates", Assertion, "allocates", "not emulated without a main", 0, on({"f32:8"}, 8)},
+      {"with_a_vector", Assertion, "", "not emulated without a main", 0, on({"f32:8"}, 8)},
       {"large_local", StackOverflow, "", "more than", 0, on({"f32:8=1", "f32:8"}, 8)},
       // So many threads wait that the array would lie on the stacks of others.
       {"large_callee", StackOverflow, "", "more than", 0, on({"f32:256=1", "f32:256"}, 256)},

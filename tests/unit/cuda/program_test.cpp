@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"null copy", "null copy", "cudaMemcpy", "the destination is a null pointer"},
         Mistake{"large set", "large set", "cudaMemset", "the destination has 128 of the 256-byte"},
         Mistake{"set of host", "set of host", "cudaMemset", "no memory of the GPU"},
-        Mistake{"freed twice", "freed twice", "cudaFree", "was freed before"},
+        Mistake{"freed twice", "freed twice", "cudaFree", "is freed, which was freed at"},
         Mistake{"freed inside", "freed inside", "cudaFree", "4 bytes behind the beginning"},
         Mistake{"freed from host", "freed from host", "cudaFree", "gave this pointer"},
         Mistake{"freed as pinned", "freed as pinned", "cudaFreeHost", "is freed with cudaFree"},
@@ -159,6 +159,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "choose cudaFilterModePoint"},
         Mistake{"beyond a surface", "write to a surface", "", "which has 4 x 4 x 1 texels"},
         Mistake{"registered twice", "registered twice", "cudaHostRegister", "is part of"},
+        Mistake{"memory before the launch", "memory before the launch", "cudaMemset",
+                "does not exist before its graph is launched"},
+        Mistake{"allocated twice", "graph memory", "a memory node", "nothing has freed it"},
+        Mistake{"cycle of nodes", "cycle of nodes", "cudaGraphInstantiate", "form a cycle"},
+        Mistake{"destroyed graph", "destroyed graph", "cudaGraphLaunch", "or was destroyed"},
+        Mistake{"foreign node", "foreign node", "cudaGraphAddEmptyNode", "no node of this graph"},
+        Mistake{"wait in a capture", "wait in a capture", "cudaStreamSynchronize",
+                "only recorded; the capture that began at"},
+        Mistake{"default stream in a capture", "default stream in a capture", "launch",
+                "depends on the captured stream"},
+        Mistake{"unjoined capture", "unjoined capture", "cudaStreamEndCapture", "is not joined"},
+        Mistake{"changed graph", "changed graph", "cudaGraphExecUpdate", "instantiate the new"},
+        Mistake{"no capture", "no capture", "cudaStreamEndCapture", "is not captured"},
         Mistake{"not registered", "not registered", "cudaHostUnregister", "had this pointer"}),
     [](const auto& row) {
       std::string name = row.param.word;
@@ -241,7 +254,7 @@ TEST(Heap, keeps_freed_memory_and_what_was_written) {
   heap.free(array, "my.cu:3");
   EXPECT_EQ(heap.used_bytes(), 0U);
   ASSERT_NE(heap.find(data), nullptr);
-  EXPECT_EQ(heap.find(data)->freed, "my.cu:3");
+  EXPECT_EQ(heap.find(data)->gone, "was freed at my.cu:3");
   EXPECT_TRUE(heap.arrays().empty());
 }
 

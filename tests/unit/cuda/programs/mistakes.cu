@@ -71,6 +71,63 @@ void use_arrays(const std::string& which, float* device) {
   if (which == "not registered") cudaHostUnregister(host);  // not registered
 }
 
+void use_graphs(const std::string& which, int* device) {
+  cudaStream_t stream, other;
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&other);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node = nullptr, second = nullptr;
+  cudaMemAllocNodeParams allocation = {};
+  allocation.bytesize = kBytes;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphAddMemAllocNode(&node, graph, nullptr, 0, &allocation);  // graph memory
+  cudaGraphInstantiate(&exec, graph);
+  int* early = static_cast<int*>(allocation.dptr);
+  if (which == "memory before the launch") {
+    cudaMemset(early, 0, kBytes);  // memory before the launch
+  }
+  if (which == "allocated twice") {
+    cudaGraphLaunch(exec, stream);
+    cudaGraphLaunch(exec, stream);
+  }
+  if (which == "cycle of nodes") {
+    cudaGraphAddEmptyNode(&second, graph, &node, 1);
+    cudaGraphAddDependencies(graph, &second, &node, 1);
+    cudaGraphInstantiate(&exec, graph);  // cycle of nodes
+  }
+  if (which == "destroyed graph") {
+    cudaGraphExecDestroy(exec);
+    cudaGraphLaunch(exec, stream);  // destroyed graph
+  }
+  if (which == "foreign node") {
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddEmptyNode(&second, graph, &node, 1);  // foreign node
+  }
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  if (which == "wait in a capture") {
+    add<<<1, kCount, 0, stream>>>(device, kCount, 1);
+    cudaStreamSynchronize(stream);  // wait in a capture
+  }
+  if (which == "default stream in a capture") {
+    add<<<1, kCount>>>(device, kCount, 1);  // default stream in a capture
+  }
+  if (which == "unjoined capture") {
+    cudaEvent_t event;
+    cudaEventCreate(&event);
+    cudaEventRecord(event, stream);
+    cudaStreamWaitEvent(other, event);
+    add<<<1, kCount, 0, other>>>(device, kCount, 1);
+    cudaStreamEndCapture(stream, &graph);  // unjoined capture
+  }
+  if (which == "changed graph") {
+    cudaGraphExecUpdateResultInfo result;
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphExecUpdate(exec, graph, &result);  // changed graph
+  }
+  if (which == "no capture") cudaStreamEndCapture(other, &graph);  // no capture
+}
+
 int main(int, char** words) {
   const std::string which = words[1];
   int host[2 * kCount] = {}, *device = nullptr, *managed = nullptr, *pinned = nullptr;
@@ -146,6 +203,7 @@ int main(int, char** words) {
     *null = 1;  // null pointer
   }
   use_arrays(which, reinterpret_cast<float*>(managed));
+  use_graphs(which, device);
   if (which == "exit") exit(3);
   if (which == "abort") abort();
   if (which == "assert") assert(which.empty());
