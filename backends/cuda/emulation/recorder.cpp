@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t kKnownPieces = 1024;
 
+/// The lower bits of a piece's key are the depth of its frame, in words.
+constexpr std::uint64_t kDepthMask = (std::uint64_t{1} << 15) - 1;
+
 thread_local Recorder* current_recorder = nullptr;
 
 /// The lanes of a warp that has so many.
@@ -177,7 +180,8 @@ std::uint64_t piece_of_code(const void* pc, const void* frame, const void* calle
   const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
                      reinterpret_cast<std::uintptr_t>(frame);
   const auto at = (reinterpret_cast<std::uintptr_t>(caller) ^ depth << 48) * 0xBF58476D1CE4E5B9U;
-  return (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
+  const auto hash = (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
+  return (hash & ~kDepthMask) | (depth / sizeof(void*) & kDepthMask);
 }
 
 /// The entry of the piece. Its node is new where it was never seen.
@@ -195,7 +199,8 @@ Recorder::Piece& Recorder::piece_of(std::uint64_t key) {
 
 void Recorder::begin_piece(const Piece& piece) {
   const auto thread = Block::current().thread();
-  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass);
+  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass,
+                                        static_cast<std::uint32_t>(piece.key & kDepthMask));
   if (warps_[thread / kWarp]->lockstep.is_long(thread % kWarp)) advance(thread);
 }
 
