@@ -111,7 +111,7 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
              counted(std::ssize(report.kernels), "kernel"), run.gpu->name);
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
-    print_counters(runs);
+    print_counters(runs, run.gpu->capability);
     print_costs(*run.gpu, report.kernels, report.costs);
     if (!options.brief) {
       print_lines(runs);

@@ -32,6 +32,7 @@ inline constexpr const char* kAlignments = ".triptych_alignments";
 /// An array of `__shared__`, or a variable of the library in global or constant memory.
 struct Variable {
   std::string name;         ///< as the source has it
+  std::string symbol;       ///< as the linker knows it
   std::uint64_t begin = 0;  ///< from the start of shared memory, or an address
   std::uint64_t bytes = 0;
 };
@@ -59,6 +60,8 @@ class KernelLibrary {
 
   /// Shared memory of the thread that calls: variables of fixed sizes, then kMostDynamicBytes.
   std::byte* shared_memory() const;
+  /// Bytes of the variables that a function itself declares, by the linker's name for it.
+  std::size_t shared_bytes_of(const std::string& function) const;
   /// Bytes of it before the part with a size that a launch chooses.
   std::size_t fixed_shared_bytes() const { return dynamic_offset_; }
   std::span<const Variable> shared_variables() const { return shared_; }

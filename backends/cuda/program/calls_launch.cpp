@@ -91,6 +91,13 @@ std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shap
   return {};
 }
 
+/// Of a thread. 0: not known.
+int registers_of(const Kernel& kernel) {
+  const auto& all = Session::current().options.registers;
+  const auto found = all.find(kernel.name);
+  return found == all.end() ? 0 : found->second;
+}
+
 void keep(Session& session, LaunchRecord&& record) {
   session.report.kernels[record.kernel] += record.counters;
   session.report.costs[record.kernel] += record.costs;
@@ -141,8 +148,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .barriers_skip_ended = session.options.barriers_skip_ended,
                              .equal_stores_race = session.options.strict,
                              .gpu = session.options.gpu};
-    const auto registers = session.options.registers.find(kernel.name);
-    if (registers != session.options.registers.end()) request.registers = registers->second;
+    request.registers = registers_of(kernel);
     if (session.options.watch) request.watcher = session.options.watch(request);
     auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);
@@ -177,7 +183,8 @@ void register_kernel(const void* stub, const char* symbol) {
   const bool is_taken = std::ranges::any_of(
       session.kernels, [&](const auto& each) { return each.second.name == name; });
   if (is_taken) name = plain::demangle(symbol);
-  session.kernels[stub] = {std::move(name), function, std::nullopt};
+  session.kernels[stub] = {std::move(name), function, std::nullopt,
+                           session.library->shared_bytes_of(symbol)};
 }
 
 void register_variable(const void* shadow, const char* symbol, bool is_constant) {
@@ -265,6 +272,8 @@ cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, 
   if (kernel == nullptr) return session.last_error;
   *attributes = {};
   attributes->maxThreadsPerBlock = 1024;
+  attributes->sharedSizeBytes = kernel->shared_bytes;
+  attributes->numRegs = registers_of(*kernel);
   attributes->ptxVersion = attributes->binaryVersion = session.options.gpu->architecture();
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel->most_dynamic_bytes);
   attributes->preferredShmemCarveout = -1;
@@ -292,9 +301,11 @@ cudaError_t triptychOccupancy(Place place, int* blocks, const void* stub, int th
                               size_t shared_bytes) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  if (kernel_of("cudaOccupancy", place, stub) == nullptr) return session.last_error;
+  const auto* kernel = kernel_of("cudaOccupancy", place, stub);
+  if (kernel == nullptr) return session.last_error;
   *blocks =
-      emulation::occupancy(multiprocessor_of(*session.options.gpu), {threads, 0, shared_bytes})
+      emulation::occupancy(multiprocessor_of(*session.options.gpu),
+                           {threads, registers_of(*kernel), shared_bytes + kernel->shared_bytes})
           .blocks;
   return cudaSuccess;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 
 #include "core/base/console.h"
@@ -223,8 +224,9 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
   const auto name = fs::path(options.file).filename().string();
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
   const CostTable costs = {{run.kernel, run.costs}};
-  print_counters(runs);
-  print_costs(kernels::find_gpu(options.gpu), runs[0].kernels, costs);
+  const auto& gpu = kernels::find_gpu(options.gpu);
+  print_counters(runs, gpu.capability);
+  print_costs(gpu, runs[0].kernels, costs);
   if (!options.brief) {
     print_lines(runs);
     print_passes(runs);
@@ -252,6 +254,7 @@ void run(const KernelCommand& options, Context& context) {
   if (is_program(options)) return run_program(options, context);
   require_writable_outputs(options);
   const TemporaryFolder folder("kernel");
+  auto registers = std::async(std::launch::async, [&] { return kernel_registers(options); });
   fs::path library = options.file;
   if (library.extension() != ".so") {
     library = folder.path() / "kernels.so";
@@ -260,7 +263,7 @@ void run(const KernelCommand& options, Context& context) {
   const KernelLibrary opened(library);
   auto request = options.run;
   request.gpu = &kernels::find_gpu(options.gpu);
-  request.registers = kernel_registers(options);
+  request.registers = registers.get();
   const auto result = kernels::run_kernel(opened, request);
   std::vector<Comparison> comparisons;
   if (!result.fault) {
