@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <future>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/io/temporary_folder.h"
@@ -69,18 +70,21 @@ ProgramRun run_program(const ProgramRequest& request) {
   run.gpu = &cuda::emulation::find_gpu(request.gpu);
   auto source = request.source;
   source.architecture = 10 * run.gpu->architecture();
-  auto registers = std::async(std::launch::async, find_registers,
-                              RegisterQuery{.files = source.files,
-                                            .instances = {},
-                                            .options = source.options,
-                                            .contract = source.contract,
-                                            .architecture = run.gpu->architecture()});
+  std::future<std::map<std::string, int>> registers;
+  if (!source.debugs) {
+    registers = std::async(std::launch::async, find_registers,
+                           RegisterQuery{.files = source.files,
+                                         .instances = {},
+                                         .options = source.options,
+                                         .contract = source.contract,
+                                         .architecture = run.gpu->architecture()});
+  }
   run.compiler_warnings = compile_program(source, folder.path());
   std::vector<std::string> words = {source.files.front().string()};
   words.insert(words.end(), request.words.begin(), request.words.end());
   auto options = request.options;
   options.gpu = run.gpu;
-  options.registers = registers.get();
+  if (registers.valid()) options.registers = registers.get();
   TakenOutput output(request.takes_output, folder.path() / "output");
   run.report = cuda::program::run(folder.path(), std::move(words), options);
   run.output = output.text();

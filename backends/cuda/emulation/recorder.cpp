@@ -96,6 +96,12 @@ void Recorder::thread_ended(unsigned thread) {
   if (lockstep.running() == 0) close(thread / kWarp);
 }
 
+/// Issues the instructions up to the fault, for who looks on.
+void Recorder::failed() {
+  if (watcher_ == nullptr) return;
+  for (unsigned warp = 0; warp * kWarp < threads_; ++warp) close(warp);
+}
+
 void Recorder::barrier_passed(const Location&) {
   ++counters_.barriers;
   for (unsigned warp = 0; warp * kWarp < threads_; ++warp) close(warp);
@@ -145,6 +151,7 @@ void Recorder::access(Space space, const Manner& manner, const void* address, un
   block.step(where, manner.access == Access::Store ? 0 : at);
   if (shadow_) watch(space, manner, address, bytes, where);
   if (!counts_) return;
+  if (watcher_ != nullptr && manner.access != Access::Load) watcher_->writes(address, bytes);
   const auto site = site_of(space, manner.access, where);
   warps_[thread / kWarp]->lockstep.access(thread % kWarp, site, at, bytes);
 }
@@ -220,6 +227,11 @@ void Recorder::pass(std::uint64_t piece, const PieceCode& code) {
     known.pass = pieces_[piece].pass = found->second;
   }
   begin_piece(known);
+}
+
+void Recorder::begin_line(const LineBegin& line, const Location& where) {
+  if (watcher_ == nullptr || !watcher_->begins_line(line)) return;
+  pass(piece_of_code(line.pc, line.frame, line.caller), {line.pc, where, false});
 }
 
 void Recorder::advance(unsigned thread) {

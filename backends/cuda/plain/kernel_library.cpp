@@ -26,7 +26,7 @@ std::string short_name(const std::string& symbol) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(const std::filesystem::path& file) {
+KernelLibrary::KernelLibrary(const std::filesystem::path& file) : file_(file) {
   const ObjectFile object(file);
   handle_ = dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {

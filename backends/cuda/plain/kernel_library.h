@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/cuda/plain/code_places.h"
+#include "backends/cuda/plain/debug_info.h"
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/services.h"
 
@@ -83,6 +84,10 @@ class KernelLibrary {
   std::span<const Piece> pieces() const { return pieces_; }
 
   const CodePlaces& places() const { return places_; }
+  /// Functions and variables, of a library for the debugger. Addresses are those of the file, from
+  /// base() in memory.
+  DebugInfo debug_info() const { return read_debug_info(ObjectFile(file_)); }
+  std::uintptr_t base() const { return base_; }
   emulation::Location place(const void* pc) const { return places_.place(pc); }
   bool is_own(const void* pc) const { return places_.is_own(pc); }
   /// Bytes of each access of a copy of this many bytes: the alignment of its type at that place,
@@ -95,6 +100,7 @@ class KernelLibrary {
   void read_alignments(const ObjectFile& file);
   void read_pieces(const ObjectFile& file);
 
+  std::filesystem::path file_;
   void* handle_ = nullptr;
   std::uintptr_t base_ = 0;
   std::span<const KernelEntry> kernels_;

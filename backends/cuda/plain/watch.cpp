@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/plain/signals.h"
 
 namespace triptych::cuda::plain {
@@ -338,6 +339,12 @@ void pass(const void* pc, const void* frame, const void* caller) {
       {pc, is_own ? library.place(pc) : Block::current().last_place(), is_own});
 }
 
+void line(const void* pc, const void* frame, const void* stack, const void* caller) {
+  const auto& library = current_watch->library();
+  if (library.is_own(pc))
+    Recorder::current().begin_line({pc, frame, stack, caller}, library.place(pc));
+}
+
 void beyond(const void* pc, const char* array, std::int64_t index) {
   Block::current().fail(FaultKind::OutOfBounds, current_watch->library().place(pc),
                         fmt::format("index {} of an array {}", index, array));
@@ -377,6 +384,7 @@ const Services& watch_services() {
       .touch_at = touch_at,
       .touch_pieces = touch_pieces,
       .pass = pass,
+      .line = line,
       .beyond = beyond,
       .fail = fail,
       .refuse = refuse,

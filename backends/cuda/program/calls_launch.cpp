@@ -91,7 +91,7 @@ std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shap
   return {};
 }
 
-/// Of a thread. 0: not known.
+/// Registers of a thread. 0: unknown.
 int registers_of(const Kernel& kernel) {
   const auto& all = Session::current().options.registers;
   const auto found = all.find(kernel.name);
@@ -149,7 +149,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .equal_stores_race = session.options.strict,
                              .gpu = session.options.gpu};
     request.registers = registers_of(kernel);
-    if (session.options.watch) request.watcher = session.options.watch(request);
+    if (session.options.watch) request.watcher = session.options.watch(*session.library, request);
     auto result = plain::run(*session.library, request);
     warn_of_skipped(session, result.skipped);
     warn_of_equal_stores(session, result.equal_stores);
