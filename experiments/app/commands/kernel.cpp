@@ -44,6 +44,7 @@ kernels::KernelSource source_of(const KernelCommand& options) {
     source.instances.push_back(options.run.kernel);
   }
   source.options = compiler_options(options);
+  source.debugs = options.debugs;
   return source;
 }
 
@@ -163,8 +164,7 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
   page::Json findings = page::Json::array(), outputs = page::Json::array(),
              compared = page::Json::array();
   if (run.fault) {
-    findings.push_back({{"kind", to_string(run.fault->kind())}, {"message", run.fault->reason()}});
-    findings.back().update(place_json(run.fault->place()));
+    findings.push_back(fault_json(*run.fault));
   }
   for (const auto& output : run.outputs) {
     outputs.push_back({{"argument", output.argument}, {"spec", to_string(output.tensor.spec())}});
@@ -194,18 +194,6 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
           {"comparisons", std::move(compared)}};
 }
 
-void print_fault(const KernelFault& fault, bool skips_ended) {
-  const auto& place = fault.place();
-  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
-             place.line, to_string(place.block), to_string(place.thread), place.kernel,
-             fault.reason());
-  const auto text = line_of_source(place.file, place.line);
-  if (!text.empty()) print_text("  {} | {}\n", place.line, text);
-  if (fault.kind() == FaultKind::DivergentBarrier && !skips_ended) {
-    print_text("  with --skip-ended barriers wait only for threads that have not ended\n");
-  }
-}
-
 constexpr std::size_t kShown = 8;
 
 /// The first numbers of each array that the kernel may write.
@@ -220,7 +208,13 @@ void print_outputs(const KernelRun& run) {
 }
 
 void print_run(const KernelCommand& options, const KernelRun& run) {
-  if (run.fault) return print_fault(*run.fault, options.run.skip_ended);
+  if (run.fault) {
+    print_fault(*run.fault);
+    if (run.fault->kind() == FaultKind::DivergentBarrier && !options.run.skip_ended) {
+      print_text("  with --skip-ended barriers wait only for threads that have not ended\n");
+    }
+    return;
+  }
   const auto name = fs::path(options.file).filename().string();
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
   const CostTable costs = {{run.kernel, run.costs}};
@@ -368,29 +362,6 @@ void add_compiler_options(Command command, KernelCommand& options, bool needs_fi
                    "round a * b + c twice, like nvcc -fmad=false");
 }
 
-/// Up to three sizes with commas between them.
-void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
-               const std::string& help) {
-  const auto take = [&sizes, name](const std::string& text) {
-    const auto parts = split_list(text);
-    sizes.clear();
-    for (const auto& part : parts) {
-      const auto size = read_number(part);
-      if (parts.size() > 3 || !size || *size < 1 || *size != std::floor(*size) || *size > 1e10) {
-        throw InvalidArgument(
-            fmt::format("one to three whole numbers from 1 on, as in 16,16; not "
-                        "\"{}\"",
-                        text));
-      }
-      sizes.push_back(static_cast<std::int64_t>(*size));
-    }
-  };
-  command
-      .add_text(
-          name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help)
-      .capture_default_str();
-}
-
 Command add_build(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
   auto command =
@@ -451,6 +422,27 @@ std::map<std::string, int> kernel_registers(const KernelCommand& options) {
                                   .architecture = kernels::find_gpu(options.gpu).architecture()});
 }
 
+void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
+               const std::string& help, std::int64_t least) {
+  const auto take = [&sizes, least](const std::string& text) {
+    const auto parts = split_list(text);
+    sizes.clear();
+    for (const auto& part : parts) {
+      const auto size = read_number(part);
+      if (parts.size() > 3 || !size || *size < static_cast<double>(least) ||
+          *size != std::floor(*size) || *size > 1e10) {
+        throw InvalidArgument(fmt::format(
+            "one to three whole numbers from {} on, as in 16,16; not \"{}\"", least, text));
+      }
+      sizes.push_back(static_cast<std::int64_t>(*size));
+    }
+  };
+  command
+      .add_text(
+          name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help)
+      .capture_default_str();
+}
+
 void add_launch_options(Command& command, KernelCommand& options, bool needs_file) {
   auto& request = options.run;
   add_compiler_options(command, options, needs_file);
@@ -495,7 +487,8 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
 void add_kernel_command(Command& app, Context& context) {
   auto command = app.add_subcommand(kKernelCommand.name, kKernelCommand.help);
   command.require_subcommand();
-  for (auto each : {add_build(command, context), add_run(command, context)}) {
+  for (auto each :
+       {add_build(command, context), add_run(command, context), add_debug(command, context)}) {
     each.add_flag("--json", context.json, "print JSON");
   }
 }
