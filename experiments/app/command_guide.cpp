@@ -148,6 +148,10 @@ const std::vector<CommandGuide> kGuides = {
      "",
      {"triptych kernel run mine.cu f32:1024=1 f32:1024 --block 256 --grid 4",
       "triptych kernel run mine.so x.npy f32:1024 --block 256 --grid 4 --expect 2=y.npy"}},
+    {"kernel debug",
+     "",
+     {"triptych kernel debug mine.cu f32:1024=1 f32:1024 --block 256 --grid 4 --break 12",
+      "triptych kernel debug mine.cu f32:1024=1 f32:1024 --block 256 --at-block 3 --do lanes"}},
     {"check", kHardware, {"triptych check --op MatMul", "triptych check --kernel tiled --json"}},
 
     {"launch",

@@ -9,6 +9,7 @@
 
 #include "experiments/app/confinement.h"
 #include "experiments/app/options.h"
+#include "experiments/kernels/debugger.h"
 #include "experiments/kernels/kernel_run.h"
 #include "experiments/kernels/program_run.h"
 
@@ -27,6 +28,7 @@ struct KernelCommand {
   std::vector<std::string> sources;  ///< further files of a whole program
   std::string gpu = gpu_names().front();
   bool no_contraction = false, brief = false, strict = false, module = false;
+  bool debugs = false;  ///< the kernels report their lines and variables
   Confinement confine = Confinement::None;
 };
 
@@ -43,11 +45,35 @@ bool is_unlaunched_program(const KernelCommand& options);
 /// Adds the file and the options of a launch. `needs_file`: as an argument that must be given.
 void add_launch_options(Command& command, KernelCommand& options, bool needs_file = false);
 
+/// An option of up to three numbers with commas between them.
+void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
+               const std::string& help, std::int64_t least = 1);
+
 /// Compiles the file, and passes the compiler's warnings on.
 void compile_kernel_file(const KernelCommand& options, const std::filesystem::path& library);
 
 /// Registers of its kernels on the GPU of the options, where nvcc is installed.
 std::map<std::string, int> kernel_registers(const KernelCommand& options);
+
+/// The fault, its place and the line of source.
+void print_fault(const KernelFault& fault);
+
+/// A finding of the document for a fault.
+page::Json fault_json(const KernelFault& fault);
+
+/// Words of a session of `kernel debug`.
+struct DebugScript {
+  std::vector<std::string> breakpoints, commands;
+  std::int64_t lines = 0;  ///< to show behind the first stop, without commands
+};
+
+/// Carries the words out, or asks for commands on a terminal. Returns {"lines", "complete",
+/// "stops", "values"}. `json`: prints nothing.
+page::Json run_debug_session(const cuda::plain::LineTrace& trace, const DebugScript& script,
+                             bool json);
+
+/// Adds `kernel debug`.
+Command add_debug(Command& kernel, Context& context);
 
 /// The run of a whole program.
 kernels::ProgramRequest program_request(const KernelCommand& options);

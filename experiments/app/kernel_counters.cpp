@@ -68,9 +68,6 @@ double useful_share(const AccessCounters& at) {
   return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
 }
 
-/// Rows of the occupancy table.
-constexpr const char* kCapability = "9.0";
-
 std::string_view to_string(OccupancyLimit limit) {
   switch (limit) {
     case OccupancyLimit::Registers:
@@ -103,8 +100,9 @@ page::Json occupancy_json(const KernelCounters& counters) {
 }
 
 /// Cells of the table: registers / thread, occupancy, limited by.
-std::array<std::string, 3> occupancy_cells(const KernelCounters& counters) {
-  const auto found = counters.occupancy.find(kCapability);
+std::array<std::string, 3> occupancy_cells(const KernelCounters& counters,
+                                           std::string_view capability) {
+  const auto found = counters.occupancy.find(std::string(capability));
   if (found == counters.occupancy.end()) return {"-", "-", "-"};
   const auto& at = found->second;
   return {at.registers == 0 ? "unknown" : fmt::format("{}", at.registers),
@@ -214,7 +212,7 @@ page::Json place_json(const FaultPlace& place) {
           {"thread", index(place.thread)}};
 }
 
-void print_counters(const std::vector<CountedRun>& runs) {
+void print_counters(const std::vector<CountedRun>& runs, std::string_view capability) {
   page::TextTable table({"name", "kernel", "global requests", "sectors / request", "useful %",
                          "shared requests", "wavefronts / request", "lanes / request", "barriers",
                          "threads / block", "shared memory", "registers / thread", "occupancy",
@@ -223,7 +221,7 @@ void print_counters(const std::vector<CountedRun>& runs) {
     for (const auto& [name, counters] : run.kernels) {
       const auto global = total(counters, MemorySpace::Global);
       const auto shared = total(counters, MemorySpace::Shared);
-      const auto occupancy = occupancy_cells(counters);
+      const auto occupancy = occupancy_cells(counters, capability);
       table.add({run.name, name, fmt::format("{}", global.requests),
                  per(global.sectors, global.requests), useful_text(global),
                  fmt::format("{}", shared.requests), per(shared.wavefronts, shared.requests),
@@ -235,7 +233,7 @@ void print_counters(const std::vector<CountedRun>& runs) {
   }
   table.print();
   print_text("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
-             kCapability);
+             capability);
 }
 
 void print_traffic(const std::vector<CountedRun>& runs) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/runtime/kernel_counters.h"
@@ -27,8 +28,8 @@ page::Json place_json(const FaultPlace& place);
 page::Json divergence_json(const std::string& file, unsigned line, std::uint64_t warps,
                            std::uint64_t divergent);
 
-/// A line per problem and kernel.
-void print_counters(const std::vector<CountedRun>& runs);
+/// A line per problem and kernel. Occupancy is that of multiprocessors of this compute capability.
+void print_counters(const std::vector<CountedRun>& runs, std::string_view capability = "9.0");
 /// A line per problem: the traffic of all its kernels between global memory and the chip, in whole
 /// sectors.
 void print_traffic(const std::vector<CountedRun>& runs);

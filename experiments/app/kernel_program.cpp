@@ -36,11 +36,8 @@ page::Json findings_json(const program::ProgramReport& report) {
                     {"line", each.line}});
   }
   if (report.fault) {
-    const auto& place = report.fault->place();
-    list.push_back({{"kind", to_string(report.fault->kind())},
-                    {"message", report.fault->reason()},
-                    {"kernel", place.kernel}});
-    list.back().update(place_json(place));
+    list.push_back(fault_json(*report.fault));
+    list.back()["kernel"] = report.fault->place().kernel;
   }
   return list;
 }
@@ -100,12 +97,7 @@ void print_findings(const program::ProgramReport& report) {
                each.message);
     if (each.line != 0) print_place(each.file, each.line);
   }
-  if (!report.fault) return;
-  const auto& place = report.fault->place();
-  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(report.fault->kind()),
-             place.file, place.line, to_string(place.block), to_string(place.thread), place.kernel,
-             report.fault->reason());
-  print_place(place.file, place.line);
+  if (report.fault) print_fault(*report.fault);
 }
 
 void print_report(const KernelCommand& options, const kernels::ProgramRun& run) {
@@ -116,7 +108,7 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
              counted(std::ssize(report.kernels), "kernel"), run.gpu->name);
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
-    print_counters(runs);
+    print_counters(runs, run.gpu->capability);
     print_costs(*run.gpu, report.kernels, report.costs);
     if (!options.brief) {
       print_lines(runs);
@@ -135,6 +127,21 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
 }
 
 }  // namespace
+
+void print_fault(const KernelFault& fault) {
+  const auto& place = fault.place();
+  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
+             place.line, to_string(place.block), to_string(place.thread), place.kernel,
+             fault.reason());
+  const auto text = line_of_source(place.file, place.line);
+  if (!text.empty()) print_text("  {} | {}\n", place.line, text);
+}
+
+page::Json fault_json(const KernelFault& fault) {
+  page::Json json = {{"kind", to_string(fault.kind())}, {"message", fault.reason()}};
+  json.update(place_json(fault.place()));
+  return json;
+}
 
 std::vector<std::string> gpu_names() {
   return mapped<std::string>(program::gpus(), [](const auto& gpu) { return gpu.key; });
@@ -167,6 +174,7 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.source.files.insert(request.source.files.end(), options.sources.begin(),
                               options.sources.end());
   request.source.contract = !options.no_contraction;
+  request.source.debugs = options.debugs;
   request.source.options = compiler_options(options);
   request.words = options.run.arguments;
   request.gpu = options.gpu;

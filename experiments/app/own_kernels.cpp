@@ -123,7 +123,7 @@ void record_launches(const OwnKernels& own, const kernels::Gpu& gpu, Record& rec
     std::unique_ptr<web::WarpLog> log;
     command.run.gpu = &gpu;
     command.run.registers = kernel_registers(command);
-    command.run.watch = [&](const cuda::plain::Launch& launch) {
+    command.run.watch = [&](const cuda::plain::KernelLibrary&, const cuda::plain::Launch& launch) {
       log = std::make_unique<web::WarpLog>(launch);
       return log.get();
     };
@@ -146,7 +146,8 @@ void record_program(const OwnKernels& own, Record& record) {
   std::map<std::string, std::unique_ptr<web::WarpLog>> logs;
   auto request = program_request(own.command);
   request.takes_output = true;
-  request.options.watch = [&](const cuda::plain::Launch& launch) -> web::WarpLog* {
+  request.options.watch = [&](const cuda::plain::KernelLibrary&,
+                              const cuda::plain::Launch& launch) -> web::WarpLog* {
     const bool is_chosen = chosen.empty() || chosen.contains(launch.kernel) ||
                            chosen.contains(launch.kernel.substr(0, launch.kernel.find('<')));
     if (!is_chosen || logs.size() == kMostWatched) return nullptr;

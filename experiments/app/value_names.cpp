@@ -21,6 +21,7 @@ struct ValueName {
 
 constexpr auto kValueNames = std::to_array<ValueName>({
     {"--algorithm", "NAMES"},
+    {"--at-block", "X[,Y[,Z]]"},
     {"--bind", "NAME=N"},
     {"--block", "X[,Y[,Z]]"},
     {"--bytes", "SIZES"},

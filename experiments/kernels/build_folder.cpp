@@ -11,6 +11,8 @@
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/sources.h"
 #include "core/base/error.h"
+#include "core/io/find_program.h"
+#include "experiments/kernels/line_calls.h"
 #include "experiments/kernels/piece_table.h"
 #include "systolic/sim/toolchain.h"
 
@@ -37,6 +39,16 @@ void require_source(const fs::path& file) {
     throw IoError(fmt::format("\"{}\": {} bytes, the limit for a source is {}", file.string(),
                               bytes, kMostSourceBytes));
   }
+}
+
+std::string find_clang(const std::string& what) {
+  if (find_program("clang++")) return "clang++";
+  for (int version = 25; version >= 14; --version) {
+    auto name = fmt::format("clang++-{}", version);
+    if (find_program(name)) return name;
+  }
+  throw DeviceError(fmt::format(
+      "{} are compiled by clang, which is not on the PATH; add it: apt-get install clang", what));
 }
 
 BuildFolder::BuildFolder(fs::path folder) : path_(std::move(folder)) {
@@ -83,7 +95,7 @@ void BuildFolder::compile_callbacks() const {
 }
 
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
-                                  const std::string& what) const {
+                                  const std::string& what, bool debugs) const {
   const auto assembly = path_ / (step + "-compiled.s");
   Words compile = command;
   compile.emplace_back("-S");
@@ -91,7 +103,7 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
   std::ostringstream text;
   text << std::ifstream(assembly, std::ios::binary).rdbuf();
   const auto name = step + ".s";
-  write(name, with_pieces(text.view()));
+  write(name, with_pieces(debugs ? with_line_calls(text.view()) : text.str()));
   // The assembler's version of DWARF is another by default.
   const bool is_gcc = command.front().find("clang") == std::string::npos;
   run({command.front(), "-c", is_gcc ? "-Wa,--gdwarf-4" : "-gdwarf-4", (path_ / name).string()},

@@ -28,6 +28,21 @@ inline constexpr std::string_view kTargetOptions =
 #endif
     ;
 
+/// Options of clang without optimisation: each load and store of the source is one call.
+inline constexpr std::string_view kClangInstrumentation =
+    "-fstack-clash-protection -fsanitize=thread -fsanitize=alignment,bounds "
+    "-fsanitize-coverage=trace-pc,no-prune -mllvm -tsan-instrument-read-before-write "
+    "-mllvm -tsan-distinguish-volatile -mllvm -tsan-instrument-func-entry-exit=0 "
+    "-mllvm -tsan-handle-cxx-exceptions=0 -mllvm -tsan-instrument-atomics=0";
+
+/// Further ones for the debugger: a call may stand between any two instructions, so that nothing
+/// may lie below the stack pointer.
+inline constexpr std::string_view kDebugOptions = "-g2 -gdwarf-4 -fstandalone-debug -mno-red-zone";
+
+/// The name of clang++ on the PATH, or the newest of the versions with a number. Throws DeviceError
+/// when there is none, with a message about `what`.
+std::string find_clang(const std::string& what);
+
 class BuildFolder {
  public:
   /// Writes the headers of backends/cuda there.
@@ -48,9 +63,9 @@ class BuildFolder {
   /// Compiles the functions that instrumented code calls into the object "callbacks".
   void compile_callbacks() const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
-  /// has no output and neither -c nor -S.
-  void compile_kernels(const Words& command, const std::string& step,
-                       const std::string& what) const;
+  /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
+  void compile_kernels(const Words& command, const std::string& step, const std::string& what,
+                       bool debugs) const;
   /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is
   /// appended to the assembly.
   void reserve_shared_memory(const Words& objects, const std::string& text) const;

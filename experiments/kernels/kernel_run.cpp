@@ -141,7 +141,7 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   for (const auto& text : request.constants) set_variable(library, text);
   auto arguments = read_arguments(kernel, request);
   auto launch = launch_of(kernel, request, arguments);
-  if (request.watch) launch.watcher = request.watch(launch);
+  if (request.watch) launch.watcher = request.watch(library, launch);
   KernelRun run;
   run.kernel = kernel.name;
   for (unsigned i = 0; i < kernel.count; ++i)

@@ -174,14 +174,20 @@ class Build {
         "const unsigned triptych_kernel_count = {};\n",
         kernels.size());
     folder_.write("kernels.cpp", text);
-    Words command = student();
-    append(command, kInstrumentation);
-    command.emplace_back(source_.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+    Words command = student(source_.debugs ? find_clang("kernels for the debugger") : "g++");
+    append(command,
+           source_.debugs ? "-w -O0 -gcolumn-info -fno-omit-frame-pointer" : kInstrumentation);
+    if (source_.debugs) append(command, kClangInstrumentation);
+    if (source_.debugs) append(command, kDebugOptions);
+    command.emplace_back(!source_.contract ? "-ffp-contract=off"
+                         : source_.debugs  ? "-ffp-contract=on"
+                                           : "-ffp-contract=fast");
     command.push_back(fmt::format("-ffile-prefix-map={}/={}", absolute.parent_path().string(),
                                   (source_.file.parent_path() / "").string()));
     command.push_back((folder_.path() / "kernels.cpp").string());
-    with_remedy("kernels",
-                [&] { folder_.compile_kernels(command, "kernels", source_.file.string()); });
+    with_remedy("kernels", [&] {
+      folder_.compile_kernels(command, "kernels", source_.file.string(), source_.debugs);
+    });
   }
 
   /// Lines of the section kAlignments. The instrumentation of accesses does not tell the alignment
@@ -191,7 +197,7 @@ class Build {
     const bool copies_types = std::ranges::any_of(kernels.symbols(), [](const auto& symbol) {
       return symbol.name.ends_with("_range") || symbol.name.ends_with("16");
     });
-    if (!copies_types) return {};
+    if (!copies_types || source_.debugs) return {};
     Words command = student();
     for (const char* word : {"-O0", "-w", "-S", "-fsanitize=alignment"}) {
       command.emplace_back(word);
@@ -229,10 +235,10 @@ class Build {
       "-fsanitize-coverage=trace-pc --param tsan-instrument-func-entry-exit=0 "
       "--param tsan-distinguish-volatile=1";
 
-  Words student() const {
-    Words command;
-    append(command,
-           "g++ -x c++ -std=c++20 -fvisibility=hidden -fno-gnu-unique -fno-extern-tls-init");
+  Words student(const std::string& compiler = "g++") const {
+    Words command = {compiler};
+    append(command, "-x c++ -std=c++20 -fvisibility=hidden");
+    if (compiler == "g++") append(command, "-fno-gnu-unique -fno-extern-tls-init");
     append(command, kTargetOptions);
     command.push_back("-I" + folder_.path().string());
     command.push_back("-I" + (folder_.path() / "cuda").string());

@@ -16,6 +16,7 @@ struct KernelSource {
   /// False: a * b + c is rounded after each operation, as with nvcc -fmad=false.
   bool contract = true;
   std::vector<std::string> options;  ///< further ones of the compiler: "-DTILE=32", "-Iinclude"
+  bool debugs = false;  ///< compiled by clang without optimisation: reports lines and variables
 };
 
 /// Writes the library of the source's kernels. Returns the compiler's warnings, empty for none.

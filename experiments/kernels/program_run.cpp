@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <future>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/io/temporary_folder.h"
@@ -69,6 +71,15 @@ ProgramRun run_program(const ProgramRequest& request) {
   run.gpu = &cuda::emulation::find_gpu(request.gpu);
   auto source = request.source;
   source.architecture = 10 * run.gpu->architecture();
+  std::future<std::map<std::string, int>> registers;
+  if (!source.debugs) {
+    registers = std::async(std::launch::async, find_registers,
+                           RegisterQuery{.files = source.files,
+                                         .instances = {},
+                                         .options = source.options,
+                                         .contract = source.contract,
+                                         .architecture = run.gpu->architecture()});
+  }
   run.compiler_warnings = compile_program(source, folder.path());
   std::vector<std::string> words = {source.files.front().string()};
   words.insert(words.end(), request.words.begin(), request.words.end());
@@ -77,10 +88,7 @@ ProgramRun run_program(const ProgramRequest& request) {
   // As long as the program: its threads may go on.
   static const auto modules = module_builder();
   options.modules = modules.get();
-  options.registers = find_registers({.files = source.files,
-                                      .options = source.options,
-                                      .contract = source.contract,
-                                      .architecture = run.gpu->architecture()});
+  if (registers.valid()) options.registers = registers.get();
   TakenOutput output(request.takes_output, folder.path() / "output");
   run.report = cuda::program::run(folder.path(), std::move(words), options);
   run.output = output.text();

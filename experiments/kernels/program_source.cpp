@@ -9,7 +9,6 @@
 #include <functional>
 #include <future>
 #include <iterator>
-#include <optional>
 #include <string_view>
 
 #include "backends/cuda/program/program.h"
@@ -39,14 +38,6 @@ constexpr std::string_view kHostOptimisation = "-O1 -fno-delete-null-pointer-che
 constexpr std::string_view kC =
     "-x c -std=gnu17 -Wno-error=implicit-function-declaration -Wno-error=implicit-int "
     "-Wno-error=int-conversion";
-
-/// Without optimisation each load and store of the source is one call.
-constexpr std::string_view kInstrumentation =
-    "-w -O0 -Xclang -fcuda-is-device -fvisibility=hidden -fstack-clash-protection "
-    "-fsanitize=thread -fsanitize=alignment,bounds -fsanitize-coverage=trace-pc,no-prune "
-    "-mllvm -tsan-instrument-read-before-write -mllvm -tsan-distinguish-volatile "
-    "-mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-handle-cxx-exceptions=0 "
-    "-mllvm -tsan-instrument-atomics=0";
 
 /// A table without kernels: those of a program are found by the host's code.
 constexpr const char* kNoEntries =
@@ -142,10 +133,13 @@ class ProgramBuild {
 
   void compile_kernels(std::size_t file) const {
     Words command = front_end(file);
-    append(command, kInstrumentation);
+    append(command, "-w -O0 -Xclang -fcuda-is-device -fvisibility=hidden");
+    append(command, kClangInstrumentation);
+    if (source_.debugs) append(command, kDebugOptions);
     command.emplace_back(source_.contract ? "-ffp-contract=on" : "-ffp-contract=off");
     command.push_back(fmt::format("-DTRIPTYCH_COMPILES_KERNELS={}", source_.architecture));
-    folder_.compile_kernels(command, step("kernels", file), source_.files[file].string());
+    folder_.compile_kernels(command, step("kernels", file), source_.files[file].string(),
+                            source_.debugs);
   }
 
   void compile_run_time() const {
@@ -233,16 +227,6 @@ class ProgramBuild {
   std::string compiler_;
 };
 
-/// clang++, or the newest of the versions with a number.
-std::optional<std::string> find_clang() {
-  if (find_program("clang++")) return "clang++";
-  for (int version = 25; version >= 14; --version) {
-    auto name = fmt::format("clang++-{}", version);
-    if (find_program(name)) return name;
-  }
-  return std::nullopt;
-}
-
 void check(const ProgramSource& source) {
   for (const auto& file : source.files) require_source(file);
   if (!find_program("g++")) {
@@ -276,14 +260,9 @@ bool is_whole_program(const fs::path& file) {
 
 std::string compile_program(const ProgramSource& source, const fs::path& folder) {
   check(source);
-  const auto compiler = find_clang();
-  if (!compiler) {
-    throw DeviceError(
-        "whole programs are compiled by clang, which is not on the PATH; add it: apt-get install "
-        "clang");
-  }
+  const auto compiler = find_clang("whole programs");
   const TemporaryFolder temporary("program");
-  const ProgramBuild build(source, temporary.path(), *compiler);
+  const ProgramBuild build(source, temporary.path(), compiler);
   const auto start = [](std::function<void()> step) {
     return std::async(std::launch::async, std::move(step));
   };

@@ -14,6 +14,7 @@ struct ProgramSource {
   bool contract = true;              ///< false: a * b + c is rounded after each operation
   std::vector<std::string> options;  ///< further ones of the compiler
   int architecture = 900;            ///< __CUDA_ARCH__
+  bool debugs = false;               ///< the kernels report their lines and variables
 };
 
 /// True for a source with a launch or a function main outside of comments and texts. Throws IoError

@@ -70,6 +70,8 @@ class Documents(ProgramTest):
         run = self.valid("kernel run", "twice.so", "f32:32=1", "f32:32", "--block", "32")
         self.invalid(run, "results", 0, "counters", "lines", 0, "sectors")
         self.invalid(run, "results", 0, "counters", "passes", 0, "warps")
+        debug = self.valid("kernel debug", "twice.cu", "f32:32=1", "f32:32", "--block", "32", "--do", "print x[0]")
+        self.invalid(debug, "results", 0, "stops", 0, "lanes", 0, "state", value="asleep")
         failed = self.run_program("kernel", "run", "twice.so", "null", "f32:32", "--json")
         self.assertEqual(failed.returncode, 1)
         document = json.loads(failed.stdout)

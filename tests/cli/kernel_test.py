@@ -212,6 +212,13 @@ class Kernel(ProgramTest):
         text = self.succeed(*self.scale(), env={**os.environ, "PATH": "/usr/bin:/bin"}).stdout  # without nvcc
         row = next(line for line in text.splitlines() if "unknown" in line)
         self.assertRegex(row, r"unknown +at most 64/64")
+        self.assertIn("compute capability 9.0", text)
+
+    def test_occupancy_is_that_of_the_named_gpu(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        text = self.succeed(*self.scale("--gpu", "t4"), env={**os.environ, "PATH": "/usr/bin:/bin"}).stdout
+        self.assertRegex(text, r"unknown +at most 32/32")
+        self.assertIn("compute capability 7.5", text)
 
     def test_the_corrected_kernel_of_lab_6_loads_as_a_warp_in_lockstep(self):
         """By hand: 32 neighbouring floats of a row of 40 in 4 or 5 sectors, less at the borders."""

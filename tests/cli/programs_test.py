@@ -92,6 +92,7 @@ class Programs(ProgramTest):
         result, _ = self.program("device_query.cu", "--gpu", "a100")
         self.assertEqual(result["output"], "1 device: NVIDIA A100-SXM4-40GB, compute capability 8.0, 108 "
                                            "multiprocessors, 1024 threads\nblock of 1024, with 64 KiB 2 blocks\n"
+                                           "tiled 40016 bytes, 4 blocks\n"
                                            "last 5, cudaSuccess\n")
         self.assertEqual(result["gpu"], "NVIDIA A100-SXM4-40GB")
 

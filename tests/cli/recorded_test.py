@@ -107,6 +107,9 @@ class Pages(ProgramTest):
     def test_the_guide_to_own_kernels_shows_what_its_commands_print(self):
         self.assertGreater(self.follow_page("docs/hardware/write-your-own-kernel.md"), 9)
 
+    def test_the_guide_to_the_debugger_shows_what_its_commands_print(self):
+        self.assertGreater(self.follow_page("docs/guides/debug-a-kernel.md"), 30)
+
     def test_the_life_of_a_step_shows_what_explain_prints(self):
         self.assertGreater(self.follow_page("docs/concepts/training-step.md"), 7)
 

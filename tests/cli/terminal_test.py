@@ -64,6 +64,7 @@ ROWS = {
     ("check",): [["--kernel", TEXT]],
     ("kernel", "build"): [["evil.cu"], ["warns.cu", "--out", b"%NAME%/k.so"], [b"%NAME%.cu"]],
     ("kernel", "run"): [["evil.cu"], ["good.cu", b"%NAME%/x.npy", "--grid", 1, "--block", 1], ["good.cu", TEXT]],
+    ("kernel", "debug"): [["evil.cu"], ["good.cu", TEXT], ["good.cu", "f32:1", "--break", TEXT, "--do", TEXT]],
     ("lab", "list"): [[]],
     ("lab", "start"): [[7, "--out", b"%NAME%/new"], [7, "--out", b"%NAME%/lab"]],
     ("lab", "predict"): [LAB],

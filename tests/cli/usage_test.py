@@ -21,7 +21,7 @@ class Help(ProgramTest):
                         ["bench", "attention"], ["bench", "conv"], ["machine", "list"],
                         ["machine", "show"], ["machine", "build"], ["machine", "rtl"],
                         ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"], ["mmu", "test"],
-                        ["kernel", "build"], ["kernel", "run"], ["lab", "list"], ["lab", "start"],
+                        ["kernel", "build"], ["kernel", "run"], ["kernel", "debug"], ["lab", "list"], ["lab", "start"],
                         ["lab", "predict"], ["lab", "check"]]:
             result = self.succeed(*command, "--help")
             self.assertIn("Usage: triptych", result.stdout)

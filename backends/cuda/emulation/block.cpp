@@ -85,6 +85,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ != nullptr) {
+    if (observer_ != nullptr) observer_->failed();
     // The other threads stand somewhere in the kernel for ever.
     fibers_.clear();
     idle_.clear();

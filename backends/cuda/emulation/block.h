@@ -51,6 +51,8 @@ class BlockObserver {
   virtual void begin_block(unsigned threads) = 0;
   virtual void end_block() = 0;
   virtual void thread_ended(unsigned thread) = 0;
+  /// The block ends with a fault.
+  virtual void failed() = 0;
   /// All threads of the block have come to a barrier.
   virtual void barrier_passed(const Location& where) = 0;
   /// The lanes of `mask` of this warp have come together for something.

@@ -32,6 +32,12 @@ class CostModel : public RequestWatcher {
   void asked(const RequestPlace& place, const Request& request) override;
   void passed(const PiecePlace& place, std::uint32_t mask) override;
   void parted(const PiecePlace& place) override;
+  bool begins_line(const LineBegin& line) override {
+    return next_ != nullptr && next_->begins_line(line);
+  }
+  void writes(const void* address, std::size_t bytes) override {
+    if (next_ != nullptr) next_->writes(address, bytes);
+  }
 
   std::map<AccessSite, SiteCosts> sites() const;
   /// By the address to which the call at a piece's beginning returns.

@@ -150,7 +150,7 @@ void Lockstep::begin(std::uint32_t lanes) {
   all_ = lanes;
   ended_ = 0;
   longest_ = kLong;
-  for (auto& lane : lanes_) lane.latest = kNoPass;
+  for (auto& lane : lanes_) lane.frames.clear();
   forget();
 }
 
@@ -165,7 +165,6 @@ void Lockstep::forget() {
     lane.steps.clear();
     lane.at = lane.last_pass = lane.scanned = 0;
     lane.scanned_node = ControlFlow::kStart;
-    lane.resumed = lane.latest;
     lane.steps.push_back({ControlFlow::kStart, kNoPass, 0});
   }
   groups_.clear();
@@ -226,8 +225,9 @@ void Lockstep::run(IssueObserver& observer, bool all) {
       continue;
     }
     if (!is_known(group.mask, all)) return;
-    const auto pass = issue(group, observer);
-    if (part(group, all) && pass != kNoPass) observer.parted(pass);
+    issue(group, observer);
+    const auto branch = branch_of(group.mask);
+    if (part(group, all) && branch != kNoPass) observer.parted(branch);
   }
 }
 
@@ -241,14 +241,41 @@ void Lockstep::leave_group() {
   }
 }
 
-/// Runs the group's piece of code: accesses of one site side by side are one request. Returns the
-/// piece's number for the observer.
-std::uint32_t Lockstep::issue(const Group& group, IssueObserver& observer) {
+/// A piece of a function that calls one of its own, or of one that was called.
+void Lockstep::Lane::enter(const Step& piece) {
+  const auto depth = static_cast<std::uint32_t>(piece.address >> 32);
+  while (!frames.empty() && frames.back().depth > depth) frames.pop_back();
+  if (frames.empty() || frames.back().depth < depth) frames.push_back({depth, kNoPass});
+  frames.back().pass = piece.number;
+}
+
+/// The piece behind which the lanes go on: the last one of their function, which may have called
+/// others since.
+std::uint32_t Lockstep::branch_of(std::uint32_t mask) const {
+  std::uint32_t depth = 0;
+  const std::vector<Frame>* frames = nullptr;
+  for (auto rest = mask; rest != 0; rest &= rest - 1) {
+    const auto& lane = lanes_[first_lane(rest)];
+    if (lane.at >= lane.steps.size()) continue;
+    depth = std::max(depth, static_cast<std::uint32_t>(lane.steps[lane.at].address >> 32));
+    frames = &lane.frames;
+  }
+  if (frames == nullptr) return kNoPass;
+  const auto found = std::find_if(frames->rbegin(), frames->rend(),
+                                  [&](const Frame& frame) { return frame.depth <= depth; });
+  return found == frames->rend() ? kNoPass : found->pass;
+}
+
+/// Runs the group's piece of code: accesses of one site side by side are one request.
+void Lockstep::issue(const Group& group, IssueObserver& observer) {
   const Lane& leader = lanes_[first_lane(group.mask)];
   const auto pass = leader.steps[leader.at].number;
   if (pass != kNoPass) observer.passed(pass, group.mask);
-  const auto piece = group.node == ControlFlow::kStart ? leader.resumed : pass;
-  for (auto rest = group.mask; rest != 0; rest &= rest - 1) ++lanes_[first_lane(rest)].at;
+  for (auto rest = group.mask; rest != 0; rest &= rest - 1) {
+    Lane& lane = lanes_[first_lane(rest)];
+    if (group.node != ControlFlow::kStart) lane.enter(lane.steps[lane.at]);
+    ++lane.at;
+  }
   const auto waiting = [&](unsigned lane) -> const Step* {
     const auto& at = lanes_[lane];
     if (at.at >= at.steps.size() || at.steps[at.at].bytes == 0) return nullptr;
@@ -273,7 +300,6 @@ std::uint32_t Lockstep::issue(const Group& group, IssueObserver& observer) {
     }
     observer.requested(site, request);
   }
-  return piece;
 }
 
 /// The lanes go on: together, or in groups that meet again. True: in groups.

@@ -52,7 +52,8 @@ class IssueObserver {
   virtual void requested(std::uint32_t site, const Request& request) = 0;
   /// The lanes of `mask` begin a piece of code.
   virtual void passed(std::uint32_t pass, std::uint32_t mask) = 0;
-  /// The lanes that passed there together leave that piece on more than one path.
+  /// The lanes that passed there together leave that piece on more than one path. Functions that it
+  /// called may have run since.
   virtual void parted(std::uint32_t pass) = 0;
 };
 
@@ -67,12 +68,11 @@ class Lockstep {
     lanes_[lane].steps.push_back({address, site, bytes});
   }
   /// The lane begins the piece of code `node` (ControlFlow). `pass`: its number for the observer,
-  /// or kNoPass.
-  void pass(unsigned lane, std::uint32_t node, std::uint32_t pass) {
+  /// or kNoPass. `depth`: of its function's frame in the stack, which grows with each call.
+  void pass(unsigned lane, std::uint32_t node, std::uint32_t pass, std::uint32_t depth = 0) {
     auto& at = lanes_[lane];
     at.last_pass = at.steps.size();
-    at.latest = pass;
-    at.steps.push_back({node, pass, 0});
+    at.steps.push_back({node | std::uint64_t{depth} << 32, pass, 0});
   }
   /// The lane does nothing any more.
   void end(unsigned lane) { ended_ |= 1U << lane; }
@@ -88,10 +88,15 @@ class Lockstep {
   void meet(std::uint32_t mask, IssueObserver& observer);
 
  private:
-  /// An access, or with 0 bytes the beginning of a piece of code, with its address as node.
+  /// An access, or with 0 bytes the beginning of a piece of code, with its node and the depth of
+  /// its frame as address.
   struct Step {
     std::uint64_t address = 0;
     std::uint32_t number = 0, bytes = 0;
+  };
+  /// A function that a lane runs, with the last piece of it.
+  struct Frame {
+    std::uint32_t depth = 0, pass = kNoPass;
   };
   struct Lane {
     std::vector<Step> steps;
@@ -99,8 +104,9 @@ class Lockstep {
     std::size_t last_pass = 0;  ///< of its steps
     std::size_t scanned = 0;    ///< steps before this one are edges of the graph
     std::uint32_t scanned_node = 0;
-    std::uint32_t latest = kNoPass;   ///< number of its last piece
-    std::uint32_t resumed = kNoPass;  ///< of the one in which it last met all others
+    std::vector<Frame> frames;  ///< the innermost one is the last
+
+    void enter(const Step& piece);
   };
   /// Lanes that run one piece together, until they come to another group's.
   struct Group {
@@ -109,7 +115,8 @@ class Lockstep {
 
   void run(IssueObserver& observer, bool all);
   bool is_known(std::uint32_t mask, bool all) const;
-  std::uint32_t issue(const Group& group, IssueObserver& observer);
+  void issue(const Group& group, IssueObserver& observer);
+  std::uint32_t branch_of(std::uint32_t mask) const;
   bool part(Group& group, bool all);
   void scan(bool all);
   void solve(bool all);

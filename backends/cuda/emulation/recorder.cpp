@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t kKnownPieces = 1024;
 
+/// The lower bits of a piece's key are the depth of its frame, in words.
+constexpr std::uint64_t kDepthMask = (std::uint64_t{1} << 15) - 1;
+
 thread_local Recorder* current_recorder = nullptr;
 
 /// The lanes of a warp that has so many.
@@ -93,6 +96,12 @@ void Recorder::thread_ended(unsigned thread) {
   if (lockstep.running() == 0) close(thread / kWarp);
 }
 
+/// Issues the instructions up to the fault, for who looks on.
+void Recorder::failed() {
+  if (watcher_ == nullptr) return;
+  for (unsigned warp = 0; warp * kWarp < threads_; ++warp) close(warp);
+}
+
 void Recorder::barrier_passed(const Location&) {
   ++counters_.barriers;
   for (unsigned warp = 0; warp * kWarp < threads_; ++warp) close(warp);
@@ -142,6 +151,7 @@ void Recorder::access(Space space, const Manner& manner, const void* address, un
   block.step(where, manner.access == Access::Store ? 0 : at);
   if (shadow_) watch(space, manner, address, bytes, where);
   if (!counts_) return;
+  if (watcher_ != nullptr && manner.access != Access::Load) watcher_->writes(address, bytes);
   const auto site = site_of(space, manner.access, where);
   warps_[thread / kWarp]->lockstep.access(thread % kWarp, site, at, bytes);
 }
@@ -177,7 +187,8 @@ std::uint64_t piece_of_code(const void* pc, const void* frame, const void* calle
   const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
                      reinterpret_cast<std::uintptr_t>(frame);
   const auto at = (reinterpret_cast<std::uintptr_t>(caller) ^ depth << 48) * 0xBF58476D1CE4E5B9U;
-  return (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
+  const auto hash = (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
+  return (hash & ~kDepthMask) | (depth / sizeof(void*) & kDepthMask);
 }
 
 /// The entry of the piece. Its node is new where it was never seen.
@@ -195,7 +206,8 @@ Recorder::Piece& Recorder::piece_of(std::uint64_t key) {
 
 void Recorder::begin_piece(const Piece& piece) {
   const auto thread = Block::current().thread();
-  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass);
+  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass,
+                                        static_cast<std::uint32_t>(piece.key & kDepthMask));
   if (warps_[thread / kWarp]->lockstep.is_long(thread % kWarp)) advance(thread);
 }
 
@@ -215,6 +227,11 @@ void Recorder::pass(std::uint64_t piece, const PieceCode& code) {
     known.pass = pieces_[piece].pass = found->second;
   }
   begin_piece(known);
+}
+
+void Recorder::begin_line(const LineBegin& line, const Location& where) {
+  if (watcher_ == nullptr || !watcher_->begins_line(line)) return;
+  pass(piece_of_code(line.pc, line.frame, line.caller), {line.pc, where, false});
 }
 
 void Recorder::advance(unsigned thread) {

@@ -19,6 +19,7 @@ class GlobalShadow;
 class GlobalWindow;
 class RequestWatcher;
 class SharedShadow;
+struct LineBegin;
 
 /// A piece of straight code of a kernel that is compiled to be watched so.
 struct PieceCode {
@@ -56,6 +57,8 @@ class Recorder : public BlockObserver {
   void pass(std::uint64_t piece, const PieceCode& code);
   /// The same without a place in the source.
   void pass(std::uint64_t piece);
+  /// The running thread begins a line of a library that was compiled for the debugger.
+  void begin_line(const LineBegin& line, const Location& where);
   /// A store to shared memory that was counted when requested, and happens now.
   void land(const void* address, unsigned bytes, const Location& where);
 
@@ -68,6 +71,7 @@ class Recorder : public BlockObserver {
   void begin_block(unsigned threads) override;
   void end_block() override;
   void thread_ended(unsigned thread) override;
+  void failed() override;
   void barrier_passed(const Location& where) override;
   void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) override;
   bool checks() const override { return shadow_ != nullptr; }

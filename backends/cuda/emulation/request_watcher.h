@@ -24,6 +24,12 @@ struct PiecePlace {
   unsigned warp = 0;
 };
 
+/// A line of source that the running thread begins, in a function with this frame and stack pointer
+/// that `caller` called.
+struct LineBegin {
+  const void *pc = nullptr, *frame = nullptr, *stack = nullptr, *caller = nullptr;
+};
+
 class RequestWatcher {
  public:
   virtual ~RequestWatcher() = default;
@@ -36,6 +42,14 @@ class RequestWatcher {
   virtual void passed(const PiecePlace&, std::uint32_t mask) { static_cast<void>(mask); }
   /// The lanes that passed there together leave that piece on more than one path.
   virtual void parted(const PiecePlace&) {}
+  /// The running thread begins a line. True: `passed` will report it, as a piece of code. Only of
+  /// kernels that are compiled for the debugger.
+  virtual bool begins_line(const LineBegin&) { return false; }
+  /// The running thread is about to write these bytes of global or shared memory.
+  virtual void writes(const void* address, std::size_t bytes) {
+    static_cast<void>(address);
+    static_cast<void>(bytes);
+  }
 };
 
 }  // namespace triptych::cuda::emulation

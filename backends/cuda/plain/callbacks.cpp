@@ -97,6 +97,65 @@ void __sanitizer_cov_trace_pc() {
                  __builtin_return_address(1));
 }
 
+#if defined(__x86_64__)
+/// Libraries for the debugger call triptych_line at the beginning of each line. It changes no
+/// register and no flag.
+void triptych_line_begins(const void* pc, const void* frame, const void* stack) {
+  if (services == nullptr) return;
+  services->line(pc, frame, stack, static_cast<const void* const*>(frame)[1]);
+}
+asm(R"(
+    .text
+    .globl triptych_line
+    .hidden triptych_line
+    .type triptych_line, @function
+triptych_line:
+    pushfq
+    pushq %rax
+    pushq %rcx
+    pushq %rdx
+    pushq %rsi
+    pushq %rdi
+    pushq %r8
+    pushq %r9
+    pushq %r10
+    pushq %r11
+    pushq %rbx
+    movq 88(%rsp), %rdi
+    movq %rbp, %rsi
+    leaq 96(%rsp), %rdx
+    movq %rsp, %rbx
+    andq $-32, %rsp
+    subq $512, %rsp
+    .set at, 0
+    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovaps %ymm\register, at(%rsp)
+    .set at, at + 32
+    .endr
+    cld
+    call triptych_line_begins
+    .set at, 0
+    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovaps at(%rsp), %ymm\register
+    .set at, at + 32
+    .endr
+    movq %rbx, %rsp
+    popq %rbx
+    popq %r11
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %rcx
+    popq %rax
+    popfq
+    ret
+    .size triptych_line, .-triptych_line
+)");
+#endif
+
 /// As libubsan has them.
 struct SourceLocation {
   const char* file;

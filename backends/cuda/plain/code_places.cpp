@@ -50,6 +50,15 @@ bool CodePlaces::is_own(const void* pc) const {
   return at < row_of_.size() && row_of_[at] != 0 && row_of_[at] == own_row_of_[at];
 }
 
+std::set<std::pair<std::string, unsigned>> CodePlaces::own_lines() const {
+  std::set<std::pair<std::string, unsigned>> lines;
+  for (const auto& row : lines_.rows) {
+    const auto& file = lines_.files[row.file];
+    if (!row.ends && row.line != 0 && !is_foreign(file)) lines.emplace(file, row.line);
+  }
+  return lines;
+}
+
 const LineRow* CodePlaces::row(const void* pc) const {
   const auto at = reinterpret_cast<std::uintptr_t>(pc) - 1 - code_;
   return at < row_of_.size() && row_of_[at] != 0 ? &lines_.rows[row_of_[at] - 1] : nullptr;

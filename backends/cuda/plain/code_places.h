@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/emulation/language.h"
@@ -23,6 +26,8 @@ class CodePlaces {
   bool is_own(const void* pc) const;
   /// Row of the line table for that call, with the file's name. nullptr: none.
   const LineRow* row(const void* pc) const;
+  /// Files and lines of the user's source that have code.
+  std::set<std::pair<std::string, unsigned>> own_lines() const;
   const std::string& file_of(const LineRow& row) const { return lines_.files[row.file]; }
 
  private:

@@ -64,7 +64,7 @@ using Same = std::type_identity_t<T>;
       T* at, triptych::cuda::plain::Same<T> v,                                              \
       triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) { \
     return triptych::cuda::plain::atomically(                                               \
-        at, where, [v] TRIPTYCH_UNWATCHED(T old) { return static_cast<T>(expression); });   \
+        at, where, [v](T old) TRIPTYCH_UNWATCHED { return static_cast<T>(expression); });   \
   }
 TRIPTYCH_ATOMIC(atomicAdd, old + v)
 TRIPTYCH_ATOMIC(atomicSub, old - v)
@@ -84,7 +84,7 @@ atomicCAS(T* at, triptych::cuda::plain::Same<T> expected, triptych::cuda::plain:
           triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
   using triptych::cuda::plain::Touch;
   const T before = triptych::cuda::plain::atomically(
-      at, where, [=] TRIPTYCH_UNWATCHED(T old) { return old == expected ? v : old; },
+      at, where, [=](T old) TRIPTYCH_UNWATCHED { return old == expected ? v : old; },
       Touch::AtomicRead);
   if (before == expected) triptych::cuda::plain::touch(Touch::AtomicWrite, at, where);
   return before;

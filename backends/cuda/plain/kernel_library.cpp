@@ -26,7 +26,7 @@ std::string short_name(const std::string& symbol) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(const std::filesystem::path& file) {
+KernelLibrary::KernelLibrary(const std::filesystem::path& file) : file_(file) {
   const ObjectFile object(file);
   handle_ = dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
@@ -67,7 +67,7 @@ void KernelLibrary::read_variables(const ObjectFile& file) {
     if (symbol.bytes == 0) continue;
     const bool is_shared = symbol.kind == Symbol::Kind::ThreadLocal;
     if (!is_shared && symbol.kind != Symbol::Kind::Variable) continue;
-    const Variable variable = {short_name(symbol.name),
+    const Variable variable = {short_name(symbol.name), symbol.name,
                                is_shared ? symbol.value : base_ + symbol.value, symbol.bytes};
     if (is_shared) {
       shared_.push_back(variable);
@@ -114,6 +114,16 @@ std::size_t KernelLibrary::piece_bytes(const void* pc, std::size_t bytes, std::s
 
 std::byte* KernelLibrary::shared_memory() const {
   return static_cast<std::byte*>(dlsym(handle_, kDynamicShared)) - dynamic_offset_;
+}
+
+std::size_t KernelLibrary::shared_bytes_of(const std::string& function) const {
+  if (!function.starts_with("_Z")) return 0;
+  const auto prefix = "_ZZ" + function.substr(2) + "E";  // of the Itanium C++ ABI
+  std::size_t bytes = 0;
+  for (const auto& variable : shared_) {
+    if (variable.symbol.starts_with(prefix)) bytes += variable.bytes;
+  }
+  return bytes;
 }
 
 const Variable* KernelLibrary::variable_at(std::uintptr_t address) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/cuda/plain/code_places.h"
+#include "backends/cuda/plain/debug_info.h"
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/services.h"
 
@@ -32,6 +33,7 @@ inline constexpr const char* kAlignments = ".triptych_alignments";
 /// An array of `__shared__`, or a variable of the library in global or constant memory.
 struct Variable {
   std::string name;         ///< as the source has it
+  std::string symbol;       ///< as the linker knows it
   std::uint64_t begin = 0;  ///< from the start of shared memory, or an address
   std::uint64_t bytes = 0;
 };
@@ -59,6 +61,8 @@ class KernelLibrary {
 
   /// Shared memory of the thread that calls: variables of fixed sizes, then kMostDynamicBytes.
   std::byte* shared_memory() const;
+  /// Bytes of the variables that a function itself declares, by the linker's name for it.
+  std::size_t shared_bytes_of(const std::string& function) const;
   /// Bytes of it before the part with a size that a launch chooses.
   std::size_t fixed_shared_bytes() const { return dynamic_offset_; }
   std::span<const Variable> shared_variables() const { return shared_; }
@@ -82,6 +86,10 @@ class KernelLibrary {
   std::span<const Piece> pieces() const { return pieces_; }
 
   const CodePlaces& places() const { return places_; }
+  /// Functions and variables, of a library for the debugger. Addresses are those of the file, from
+  /// base() in memory.
+  DebugInfo debug_info() const { return read_debug_info(ObjectFile(file_)); }
+  std::uintptr_t base() const { return base_; }
   emulation::Location place(const void* pc) const { return places_.place(pc); }
   bool is_own(const void* pc) const { return places_.is_own(pc); }
   /// Bytes of each access of a copy of this many bytes: the alignment of its type at that place,
@@ -94,6 +102,7 @@ class KernelLibrary {
   void read_alignments(const ObjectFile& file);
   void read_pieces(const ObjectFile& file);
 
+  std::filesystem::path file_;
   void* handle_ = nullptr;
   std::uintptr_t base_ = 0;
   std::span<const KernelEntry> kernels_;

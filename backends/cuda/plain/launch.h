@@ -53,7 +53,7 @@ struct Launch {
 };
 
 /// The observer of a launch, before it begins. nullptr: none.
-using WatchLaunch = std::function<emulation::RequestWatcher*(const Launch&)>;
+using WatchLaunch = std::function<emulation::RequestWatcher*(const KernelLibrary&, const Launch&)>;
 
 struct LaunchResult {
   KernelCounters counters;

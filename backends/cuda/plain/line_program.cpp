@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "backends/cuda/plain/dwarf_reader.h"
 #include "core/base/error.h"
 
 namespace triptych::cuda::plain {
@@ -26,60 +26,10 @@ enum Standard : std::uint8_t {
 };
 enum Extended : std::uint8_t { kEndSequence = 1, kSetAddress = 2 };
 
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  bool empty() const { return bytes_.empty(); }
-  std::size_t left() const { return bytes_.size(); }
-  template <class T>
-  T take() {
-    T value;
-    std::memcpy(&value, cut(sizeof(T)).data(), sizeof(T));
-    return value;
-  }
-  std::span<const std::byte> cut(std::size_t count) {
-    if (count > bytes_.size()) throw IoError("the table of source lines is cut short");
-    const auto part = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return part;
-  }
-  std::uint64_t unsigned_number() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = take<std::uint8_t>();
-      value |= std::uint64_t{byte & 0x7FU} << shift;
-      if ((byte & 0x80U) == 0) break;
-    }
-    return value;
-  }
-  std::int64_t signed_number() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64;) {
-      const auto byte = take<std::uint8_t>();
-      value |= std::uint64_t{byte & 0x7FU} << shift;
-      shift += 7;
-      if ((byte & 0x80U) != 0) continue;
-      if ((byte & 0x40U) != 0 && shift < 64) value |= ~std::uint64_t{0} << shift;
-      break;
-    }
-    return static_cast<std::int64_t>(value);
-  }
-  std::string text() {
-    const auto end = std::ranges::find(bytes_, std::byte{0});
-    const auto found = cut(static_cast<std::size_t>(end - bytes_.begin()));
-    take<std::uint8_t>();
-    return {reinterpret_cast<const char*>(found.data()), found.size()};
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
 /// The program of one compiled file.
 class Program {
  public:
-  Program(Reader reader, LineTable& table) : reader_(reader), table_(table) {
+  Program(DwarfReader reader, LineTable& table) : reader_(reader), table_(table) {
     const auto version = reader_.take<std::uint16_t>();
     if (version != 4) {
       throw IoError(
@@ -87,7 +37,7 @@ class Program {
                       "understood",
                       version));
     }
-    Reader header(reader_.cut(reader_.take<std::uint32_t>()));
+    DwarfReader header(reader_.cut(reader_.take<std::uint32_t>()));
     least_instruction_ = header.take<std::uint8_t>();
     header.take<std::uint8_t>();  // operations per instruction: of machines with long words
     header.take<std::uint8_t>();  // whether rows begin statements
@@ -106,7 +56,7 @@ class Program {
   }
 
  private:
-  void read_files(Reader& header) {
+  void read_files(DwarfReader& header) {
     first_file_ = static_cast<unsigned>(table_.files.size());
     std::vector<std::string> folders = {""};
     for (auto name = header.text(); !name.empty(); name = header.text()) folders.push_back(name);
@@ -161,7 +111,7 @@ class Program {
   }
 
   void extended() {
-    Reader operation(reader_.cut(reader_.unsigned_number()));
+    DwarfReader operation(reader_.cut(reader_.unsigned_number()));
     if (operation.empty()) return;
     const auto opcode = operation.take<std::uint8_t>();
     if (opcode == kSetAddress) address_ = operation.take<std::uint64_t>();
@@ -185,7 +135,7 @@ class Program {
                            .ends = ends});
   }
 
-  Reader reader_;
+  DwarfReader reader_;
   LineTable& table_;
   unsigned least_instruction_ = 1, line_range_ = 1, opcode_base_ = 1, first_file_ = 0;
   int line_base_ = 0;
@@ -198,10 +148,10 @@ class Program {
 
 LineTable read_line_programs(std::span<const std::byte> section) {
   LineTable table;
-  Reader reader(section);
+  DwarfReader reader(section);
   while (reader.left() > sizeof(std::uint32_t)) {
     const auto length = reader.take<std::uint32_t>();
-    Program(Reader(reader.cut(length)), table).run();
+    Program(DwarfReader(reader.cut(length)), table).run();
   }
   // Where a piece of code begins at the end of another, the beginning counts.
   std::ranges::stable_sort(table.rows, [](const LineRow& a, const LineRow& b) {

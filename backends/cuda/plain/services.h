@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 5;
+inline constexpr unsigned kServicesVersion = 6;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t {
@@ -75,6 +75,9 @@ struct Services {
                        const void* pc);
   /// A piece of straight code begins at `pc`, in a function with this frame that `caller` called.
   void (*pass)(const void* pc, const void* frame, const void* caller);
+  /// A line of source begins at `pc`, in a function with this frame and stack pointer that `caller`
+  /// called. Only of libraries for the debugger.
+  void (*line)(const void* pc, const void* frame, const void* stack, const void* caller);
   /// An index beyond an array's bounds.
   void (*beyond)(const void* pc, const char* array, std::int64_t index);
   void (*fail)(const char* what, const emulation::Location&);

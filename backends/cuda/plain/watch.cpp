@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/plain/signals.h"
 
 namespace triptych::cuda::plain {
@@ -381,6 +382,12 @@ void pass(const void* pc, const void* frame, const void* caller) {
       {pc, is_own ? library.place(pc) : Block::current().last_place(), is_own});
 }
 
+void line(const void* pc, const void* frame, const void* stack, const void* caller) {
+  const auto& library = current_watch->library();
+  if (library.is_own(pc))
+    Recorder::current().begin_line({pc, frame, stack, caller}, library.place(pc));
+}
+
 Location place_of(const void* pc) {
   const auto where = current_watch->library().place(pc);
   return where.line() == 0 ? Block::current().last_place() : where;
@@ -433,6 +440,7 @@ const Services& watch_services() {
       .touch_at = touch_at,
       .touch_pieces = touch_pieces,
       .pass = pass,
+      .line = line,
       .beyond = beyond,
       .fail = fail,
       .refuse = refuse,

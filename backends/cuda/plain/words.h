@@ -4,8 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#ifdef __clang__  // builds for the debugger
+#define TRIPTYCH_UNWATCHED __attribute__((noinline, no_sanitize("thread", "coverage", "undefined")))
+#else
 #define TRIPTYCH_UNWATCHED \
   __attribute__((noinline, no_sanitize_thread, no_sanitize_coverage, no_sanitize_undefined))
+#endif
 
 #include <cassert>
 #include <climits>

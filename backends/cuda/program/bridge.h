@@ -10,7 +10,7 @@
 namespace triptych::cuda::program {
 
 /// Increases with each change of Runtime or of its lists.
-inline constexpr unsigned kRuntimeVersion = 3;
+inline constexpr unsigned kRuntimeVersion = 4;
 
 /// The address to which a call of the user's code returns.
 using Place = const void*;

@@ -95,6 +95,13 @@ std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shap
   return {};
 }
 
+/// Registers of a thread. 0: unknown.
+int registers_of(const Kernel& kernel) {
+  const auto& all = Session::current().options.registers;
+  const auto found = all.find(kernel.name);
+  return found == all.end() ? 0 : found->second;
+}
+
 void keep(Session& session, LaunchRecord&& record) {
   session.report.kernels[record.kernel] += record.counters;
   session.report.costs[record.kernel] += record.costs;
@@ -141,16 +148,13 @@ std::vector<plain::DeviceArray> arrays_of(const Kernel& kernel) {
   return arrays;
 }
 
-/// The blocks of a cooperative launch that can be resident. The kernel's own shared arrays are not
-/// known before it runs.
+/// The blocks of a cooperative launch that can be resident.
 std::uint64_t most_resident(const Session& session, const Kernel& kernel,
                             const emulation::LaunchShape& shape) {
   const auto& gpu = *session.options.gpu;
-  const auto registers = session.options.registers.find(kernel.name);
   const auto occupancy = emulation::occupancy(
-      multiprocessor_of(gpu),
-      {static_cast<int>(shape.block.count()),
-       registers == session.options.registers.end() ? 0 : registers->second, shape.shared_bytes});
+      multiprocessor_of(gpu), {static_cast<int>(shape.block.count()), registers_of(kernel),
+                               shape.shared_bytes + kernel.shared_bytes});
   return static_cast<std::uint64_t>(occupancy.blocks) *
          static_cast<std::uint64_t>(gpu.multiprocessors);
 }
@@ -208,9 +212,8 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .strict = session.options.strict,
                              .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
-    const auto registers = session.options.registers.find(kernel.name);
-    if (registers != session.options.registers.end()) request.registers = registers->second;
-    if (session.options.watch) request.watcher = session.options.watch(request);
+    request.registers = registers_of(kernel);
+    if (session.options.watch) request.watcher = session.options.watch(*kernel.library, request);
     auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
     warn(session, result.equal_stores, "All store the same value, so GPUs give the same result");
@@ -279,6 +282,7 @@ void register_kernel(const void* stub, const char* symbol) {
   session.kernels[stub] = {.name = std::move(name),
                            .function = function,
                            .places = std::nullopt,
+                           .shared_bytes = library.shared_bytes_of(symbol),
                            .symbol = symbol,
                            .library = &library};
 }
@@ -369,6 +373,8 @@ cudaError_t triptychFuncAttributes(Place place, cudaFuncAttributes* attributes, 
   if (kernel == nullptr) return session.last_error;
   *attributes = {};
   attributes->maxThreadsPerBlock = 1024;
+  attributes->sharedSizeBytes = kernel->shared_bytes;
+  attributes->numRegs = registers_of(*kernel);
   attributes->ptxVersion = attributes->binaryVersion = session.options.gpu->architecture();
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel->most_dynamic_bytes);
   attributes->preferredShmemCarveout = -1;
@@ -396,9 +402,11 @@ cudaError_t triptychOccupancy(Place place, int* blocks, const void* stub, int th
                               size_t shared_bytes) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  if (kernel_of("cudaOccupancy", place, stub) == nullptr) return session.last_error;
+  const auto* kernel = kernel_of("cudaOccupancy", place, stub);
+  if (kernel == nullptr) return session.last_error;
   *blocks =
-      emulation::occupancy(multiprocessor_of(*session.options.gpu), {threads, 0, shared_bytes})
+      emulation::occupancy(multiprocessor_of(*session.options.gpu),
+                           {threads, registers_of(*kernel), shared_bytes + kernel->shared_bytes})
           .blocks;
   return cudaSuccess;
 }

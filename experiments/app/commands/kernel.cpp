@@ -7,6 +7,9 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <future>
+#include <sstream>
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
@@ -43,6 +46,7 @@ kernels::KernelSource source_of(const KernelCommand& options) {
     source.instances.push_back(options.run.kernel);
   }
   source.options = compiler_options(options);
+  source.debugs = options.debugs;
   return source;
 }
 
@@ -164,8 +168,7 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
   page::Json findings = page::Json::array(), outputs = page::Json::array(),
              compared = page::Json::array();
   if (run.fault) {
-    findings.push_back({{"kind", to_string(run.fault->kind())}, {"message", run.fault->reason()}});
-    findings.back().update(place_json(run.fault->place()));
+    findings.push_back(fault_json(*run.fault));
   }
   for (const auto& output : run.outputs) {
     outputs.push_back({{"argument", output.argument}, {"spec", to_string(output.tensor.spec())}});
@@ -195,18 +198,6 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
           {"comparisons", std::move(compared)}};
 }
 
-void print_fault(const KernelFault& fault, bool skips_ended) {
-  const auto& place = fault.place();
-  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
-             place.line, to_string(place.block), to_string(place.thread), place.kernel,
-             fault.reason());
-  const auto text = line_of_source(place.file, place.line);
-  if (!text.empty()) print_text("  {} | {}\n", place.line, text);
-  if (fault.kind() == FaultKind::DivergentBarrier && !skips_ended) {
-    print_text("  with --skip-ended barriers wait only for threads that have not ended\n");
-  }
-}
-
 constexpr std::size_t kShown = 8;
 
 /// The first numbers of each array that the kernel may write.
@@ -221,12 +212,19 @@ void print_outputs(const KernelRun& run) {
 }
 
 void print_run(const KernelCommand& options, const KernelRun& run) {
-  if (run.fault) return print_fault(*run.fault, options.run.skip_ended);
+  if (run.fault) {
+    print_fault(*run.fault);
+    if (run.fault->kind() == FaultKind::DivergentBarrier && !options.run.skip_ended) {
+      print_text("  with --skip-ended barriers wait only for threads that have not ended\n");
+    }
+    return;
+  }
   const auto name = fs::path(options.file).filename().string();
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
   const CostTable costs = {{run.kernel, run.costs}};
-  print_counters(runs);
-  print_costs(kernels::find_gpu(options.gpu), runs[0].kernels, costs);
+  const auto& gpu = kernels::find_gpu(options.gpu);
+  print_counters(runs, gpu.capability);
+  print_costs(gpu, runs[0].kernels, costs);
   if (!options.brief) {
     print_lines(runs);
     print_passes(runs);
@@ -254,6 +252,7 @@ void run(const KernelCommand& options, Context& context) {
   if (is_program(options)) return run_program(options, context);
   require_writable_outputs(options);
   const TemporaryFolder folder("kernel");
+  auto registers = std::async(std::launch::async, [&] { return kernel_registers(options); });
   fs::path library = options.file;
   if (library.extension() != ".so") {
     library = folder.path() / "kernels.so";
@@ -262,7 +261,7 @@ void run(const KernelCommand& options, Context& context) {
   const KernelLibrary opened(library);
   auto request = options.run;
   request.gpu = &kernels::find_gpu(options.gpu);
-  request.registers = kernel_registers(options);
+  request.registers = registers.get();
   const auto result = kernels::run_kernel(opened, request);
   std::vector<Comparison> comparisons;
   if (!result.fault) {
@@ -365,27 +364,6 @@ void add_compiler_options(Command command, KernelCommand& options, bool needs_fi
       .check(one_of(gpu_names()));
 }
 
-/// Up to three sizes with commas between them.
-void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
-               const std::string& help) {
-  const auto take = [&sizes, name](const std::string& text) {
-    const auto parts = split_list(text);
-    sizes.clear();
-    for (const auto& part : parts) {
-      const auto size = read_number(part);
-      if (parts.size() > 3 || !size || *size < 1 || *size != std::floor(*size) || *size > 1e10) {
-        throw InvalidArgument(
-            fmt::format("one to three whole numbers from 1 on, as in 16,16; not "
-                        "\"{}\"",
-                        text));
-      }
-      sizes.push_back(static_cast<std::int64_t>(*size));
-    }
-  };
-  command.add_text(
-      name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help);
-}
-
 Command add_build(Command& kernel, Context& context) {
   auto options = std::make_shared<KernelCommand>();
   auto command =
@@ -449,6 +427,25 @@ std::map<std::string, int> kernel_registers(const KernelCommand& options) {
                                   .architecture = kernels::find_gpu(options.gpu).architecture()});
 }
 
+void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
+               const std::string& help, std::int64_t least) {
+  const auto take = [&sizes, least](const std::string& text) {
+    const auto parts = split_list(text);
+    sizes.clear();
+    for (const auto& part : parts) {
+      const auto size = read_number(part);
+      if (parts.size() > 3 || !size || *size < static_cast<double>(least) ||
+          *size != std::floor(*size) || *size > 1e10) {
+        throw InvalidArgument(fmt::format(
+            "one to three whole numbers from {} on, as in 16,16; not \"{}\"", least, text));
+      }
+      sizes.push_back(static_cast<std::int64_t>(*size));
+    }
+  };
+  command.add_text(
+      name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help);
+}
+
 void add_launch_options(Command& command, KernelCommand& options, bool needs_file) {
   auto& request = options.run;
   add_compiler_options(command, options, needs_file);
@@ -485,7 +482,8 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
 void add_kernel_command(Command& app, Context& context) {
   auto command = app.add_subcommand(kKernelCommand.name, kKernelCommand.help);
   command.require_subcommand();
-  for (auto each : {add_build(command, context), add_run(command, context)}) {
+  for (auto each :
+       {add_build(command, context), add_run(command, context), add_debug(command, context)}) {
     each.add_flag("--json", context.json, "print JSON");
   }
 }

@@ -11,6 +11,13 @@ __global__ void fill(int* data, int n, int value) {
   if (i < n) data[i] = scratch[threadIdx.x];
 }
 
+__global__ void tiled(int* data) {
+  __shared__ int tile[10000];
+  __shared__ int sums[4];
+  tile[threadIdx.x] = sums[threadIdx.x % 4] = 1;
+  data[threadIdx.x] = tile[threadIdx.x];
+}
+
 int main() {
   int count = 0, driver = 0, most = 0, processors = 0;
   cudaGetDeviceCount(&count);
@@ -27,6 +34,11 @@ int main() {
   cudaOccupancyMaxPotentialBlockSize(&grid, &block, fill, 0, 0);
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 256, 64 * 1024);
   std::cout << "block of " << block << ", with 64 KiB " << blocks << " blocks" << std::endl;
+  cudaFuncAttributes attributes;
+  cudaFuncGetAttributes(&attributes, tiled);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, tiled, 256, 0);
+  std::cout << "tiled " << attributes.sharedSizeBytes << " bytes, " << blocks << " blocks"
+            << std::endl;
   cudaFuncSetAttribute(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024);
   int* data;
   cudaMalloc(&data, 1000 * sizeof(int));

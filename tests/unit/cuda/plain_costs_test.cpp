@@ -186,6 +186,12 @@ const std::vector<Row> kRows = {
     {"after_barrier", {kY}, {1}, {64}, {{"branches", 2}, {"divergent", 2}}},
     {"after_shuffle", {kY}, {1}, {32}, {{"branches", 1}, {"divergent", 1}}},
     {"chain", {kY}, {1}, {32}, {{"branches", 3}, {"divergent", 3}}},
+    // The branch belongs to the kernel, not to the function that it called before.
+    {"behind_call", {kY}, {1}, {64}, {{"branches", 2}, {"divergent", 2}}},
+    {"behind_call_with_branch", {kY}, {1}, {32}, {{"branches", 2}, {"divergent", 1}}},
+    // Four comparisons in the function, and four branches of the loop.
+    {"turns_of_calls", {kY}, {1}, {32}, {{"branches", 8}, {"divergent", 3}}},
+    {"behind_call_that_meets", {kY}, {1}, {64}, {{"branches", 2}, {"divergent", 2}}},
     {"axpy",
      {kX, "f32:128=1", "2"},
      {1},

@@ -146,6 +146,30 @@ __global__ void chain(float* y) {
   }
 }
 
+__noinline__ __device__ bool is_odd(unsigned v) { return v % 2 == 1; }
+__noinline__ __device__ bool is_below(int v, int n) {
+  if (n < 0) return false;
+  return v < n;
+}
+__noinline__ __device__ void meet() { __syncthreads(); }
+
+__global__ void behind_call(float* y) {
+  if (is_odd(threadIdx.x)) y[threadIdx.x] = 1;
+}
+
+__global__ void behind_call_with_branch(float* y) {
+  if (is_below(threadIdx.x, 16)) y[threadIdx.x] = 1;
+}
+
+__global__ void turns_of_calls(float* y) {
+  for (int turn = 0; is_below(turn, threadIdx.x % 4); ++turn) y[4 * threadIdx.x + turn] = 1;
+}
+
+__global__ void behind_call_that_meets(float* y) {
+  meet();
+  if (threadIdx.x % 2 == 1) y[threadIdx.x] = 1;
+}
+
 // --- arithmetic
 
 __global__ void axpy(const float* x, float* y, float a) {
