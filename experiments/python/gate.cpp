@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/python/gate.h"
 
+#include <pybind11/pybind11.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "core/base/error.h"
 
@@ -18,6 +20,7 @@ struct Gate {
   int inside = 0;
   std::atomic<bool> closed = false;  ///< written under the mutex
   std::atomic<pid_t> process = 0;    ///< that has machines. 0: none yet
+  std::thread::id closer;            ///< the thread that closed it, and ends the interpreter
 };
 
 /// Never destroyed: threads may still leave it when the process ends.
@@ -34,19 +37,36 @@ void require_own_process(pid_t owner) {
       "threads; start it by multiprocessing's method \"spawn\", or fork before the first use");
 }
 
+/// True in the threads that the end of the interpreter leaves behind.
+bool is_left_behind() { return gate().closed && gate().closer != std::this_thread::get_id(); }
+
+/// Waits for the end of the process, as such threads do from Python 3.14 on. In Python, an
+/// exception that the thread prints while the interpreter ends would abort the process.
+[[noreturn]] void wait_for_the_end() {
+  if (PyGILState_Check() != 0) PyEval_SaveThread();
+  while (true) pause();
+}
+
 }  // namespace
 
 Pass::Pass() {
   require_own_process(gate().process);  // before the mutex, which a fork may have copied locked
-  const std::lock_guard lock(gate().mutex);
+  std::unique_lock lock(gate().mutex);
+  if (is_left_behind()) {
+    lock.unlock();
+    wait_for_the_end();
+  }
   if (gate().closed) throw DeviceError("the interpreter is ending; no machine computes any more");
   gate().process = getpid();
   ++gate().inside;
 }
 
 Pass::~Pass() {
-  const std::lock_guard lock(gate().mutex);
+  std::unique_lock lock(gate().mutex);
   if (--gate().inside == 0) gate().left.notify_all();
+  if (!is_left_behind()) return;
+  lock.unlock();
+  wait_for_the_end();
 }
 
 bool gate_closes() { return gate().closed; }
@@ -55,6 +75,7 @@ void close_gate() {
   if (gate().process != getpid()) return;
   std::unique_lock lock(gate().mutex);
   gate().closed = true;
+  gate().closer = std::this_thread::get_id();
   gate().left.wait(lock, [] { return gate().inside == 0; });
 }
 

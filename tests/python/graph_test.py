@@ -354,7 +354,7 @@ threading.Thread(target=forever, daemon=True).start()
 time.sleep(0.3)
 print("end", flush=True)
 """)
-    assert (done.returncode, done.stdout) == (0, "end\n"), done
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", ""), done
 
 
 def test_ctrl_c_stops_between_steps():

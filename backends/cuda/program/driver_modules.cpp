@@ -346,9 +346,13 @@ CUresult cuLaunchKernel(Place place, CUfunction function, unsigned grid_x, unsig
                        : values_of_pointers(place, *kernel, parameters);
     if (values.empty()) return CUDA_ERROR_INVALID_VALUE;
   }
-  const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
-  return result_of(triptychLaunch(place, function, grid, block, const_cast<void**>(values.data()),
-                                  shared_bytes, stream));
+  const KernelNode launch = {.kernel = function,
+                             .grid = {grid_x, grid_y, grid_z},
+                             .block = {block_x, block_y, block_z},
+                             .shared_bytes = shared_bytes,
+                             .arguments = const_cast<void**>(values.data()),
+                             .is_cooperative = false};
+  return result_of(triptychLaunch(place, &launch, stream));
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(Place place, int* blocks, CUfunction function,
                                                      int threads, size_t shared_bytes) {
