@@ -61,9 +61,10 @@ TEST(ArrayAllReduce, has_the_bits_of_the_ranks_that_are_threads) {
       for (std::size_t r = 0; r < buffers.size(); ++r)
         ASSERT_EQ(bits_of(found.sums[r]), bits_of(expected[r]))
             << to_string(algorithm) << ", rank " << r << " of " << ranks;
-      if (algorithm == Algorithm::Ring) EXPECT_GT(found.waits, 0U); {
-    }
+      if (algorithm == Algorithm::Ring) {
+        EXPECT_GT(found.waits, 0U);
       }
+    }
 }
 TEST(ArrayAllReduce, a_ring_takes_twice_the_ranks_less_one_rounds) {
   for (const int ranks : {2, 4, 8}) {
