@@ -101,7 +101,7 @@ class Driver(ProgramTest):
             ("cuMemAlloc", at("// no context"), "this thread has no context"),
             ("cuCtxCreate", at("0, 3)"), "there is no device 3"),
             ("cuCtxSetCurrent", at("// destroyed", 1), "the context of cuCtxCreate ("),
-            ("cuMemFree", at("freed with its context"), "was freed before, at"),
+            ("cuMemFree", at("freed with its context"), "is freed, but it was freed at"),
             ("cuModuleLoadData", at(".version 8.0"), "no module of Triptych, but PTX"),
             ("cuModuleLoadData", at("177ELF"), "machine code for a GPU"),
             ("cuModuleLoad", at("absent.fatbin"), "kernel build FILE.cu --module --out absent.fatbin"),
@@ -120,7 +120,7 @@ class Driver(ProgramTest):
             ("cuModuleGetFunction", at('module, "fill")', 1), "the module of fill.cu was unloaded at"),
             ("cuMemMap", at("cuMemMap"), "no part of one range of cuMemAddressReserve"),
             ("cuStreamDestroy", at("0x77"), "the stream was not created"),
-            ("cuMemFree", at("cuMemFree(x);", 2), "was freed before, at"),
+            ("cuMemFree", at("cuMemFree(x);", 2), "is freed, but it was freed at"),
             ("cuMemcpyHtoD", at("printf"), "was freed at"),
         ]
         for finding, (call, line, text) in zip(result["findings"], expected):

@@ -129,7 +129,7 @@ class Counters(GpuTest):
         self.assertIn("compute capability 9.0 holds (modelled)", text)
         text = self.succeed("bench", *TINY, *emulated).stdout
         self.assertRegex(text, r" conv +\d.* \d+/64 ")
-        self.assertRegex(text, r" max_pool +\d.* - +- +- *\n")
+        self.assertRegex(text, r" max_pool_groups +\d.* - +- +- *\n")
 
     def test_source_shows_the_lines(self):
         text = self.succeed("bench", "matmul", "--backend", "cuda-emulated", "--kernel", "naive",

@@ -33,7 +33,7 @@ LINES = [
     ("data", 2, ["a command is missing", "use describe"]),
     ("lab", 2, ["use list, start, predict or check"]),
     ("mmu", 2, ["use asm, disasm, run or test"]),
-    ("kernel", 2, ["use build or run"]),
+    ("kernel", 2, ["use build, run or debug"]),
     ("machine shwo mmu4", 2, ['unknown command "shwo"', 'did you mean "show"?']),
     ("lab begin 1", 2, ['unknown command "begin"', "use list, start, predict or check"]),
     ("mmu dissasm x", 2, ['did you mean "disasm"?']),

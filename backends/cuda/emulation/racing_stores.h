@@ -20,7 +20,7 @@ struct Bytes {
   std::size_t count = 0;
 };
 
-/// A place in the source whose accesses CUDA leaves undefined, although GPUs continue.
+/// A place in the source with accesses that CUDA leaves undefined, although GPUs continue.
 struct Remark {
   Location where;
   std::uint64_t count = 0;

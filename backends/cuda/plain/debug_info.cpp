@@ -80,7 +80,7 @@ class InfoReader {
   }
 
  private:
-  /// The entry, or the one whose attributes it has, that `has` holds for.
+  /// The entry that `has` holds for, or the entry that gave it its attributes.
   template <class Has>
   const DebugEntry* find(std::size_t at, const Has& has) const {
     for (unsigned depth = 0; at != DebugEntry::kNone && depth < 8; ++depth) {

@@ -16,7 +16,7 @@ namespace triptych::cuda::program::calls {
 #undef TRIPTYCH_CALL
 // NOLINTEND(readability-identifier-naming)
 
-/// Bytes of which the pitch of rows is a multiple.
+/// The pitch of rows is a multiple of these bytes.
 inline constexpr std::size_t kPitch = 512;
 
 /// Rows of bytes, and slices of rows.

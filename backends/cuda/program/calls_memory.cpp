@@ -102,7 +102,7 @@ cudaError_t free_memory(const char* call, Place place, void* pointer, bool of_ho
   }
   if (!memory->gone.empty()) {
     return session.mistake(cudaErrorInvalidValue, call, place,
-                           fmt::format("{} is freed, which {}", memory->name, memory->gone));
+                           fmt::format("{} is freed, but it {}", memory->name, memory->gone));
   }
   if (memory->data() != pointer) {
     return session.mistake(

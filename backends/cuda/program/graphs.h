@@ -54,7 +54,7 @@ class Graph {
   cudaGraphExecUpdateResult update(Graph& from);
 };
 
-/// Streams whose work becomes nodes.
+/// Streams that record their work as nodes.
 struct Capture {
   std::shared_ptr<Graph> graph;
   cudaGraph_t handle = nullptr;

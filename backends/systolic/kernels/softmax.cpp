@@ -42,7 +42,7 @@ void sum_exponentials(VectorProgram& program, const VectorLines& lines, const Li
 
 namespace {
 
-/// Writes the elements of one tile, of which `largest` and `sum` are known.
+/// Writes the elements of one tile with known `largest` and `sum`.
 using EmitElements = void (*)(VectorProgram& program, const VectorLines& lines,
                               const LineTile& tile, std::uint64_t x, std::uint64_t y,
                               VectorBlock largest, VectorBlock sum);

@@ -13,7 +13,7 @@ namespace triptych::systolic {
 /// Refuses operands that are not dense or not of float32, empty ones, and very long programs.
 Verdict accepts_taps(const KernelQuery& query, const std::vector<AxisTaps>& taps);
 
-/// y = the map of x. `copies`: each output is one input, whose bits it keeps.
+/// y = the map of x. `copies`: each output is one input, bit for bit.
 VectorTask tap_task(const std::vector<AxisTaps>& taps, const Shape& x, const Shape& y, bool copies,
                     const mmu::MachineConfig& machine);
 

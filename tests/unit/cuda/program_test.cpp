@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"null copy", "null copy", "cudaMemcpy", "the destination is a null pointer"},
         Mistake{"large set", "large set", "cudaMemset", "the destination has 128 of the 256-byte"},
         Mistake{"set of host", "set of host", "cudaMemset", "no memory of the GPU"},
-        Mistake{"freed twice", "freed twice", "cudaFree", "is freed, which was freed at"},
+        Mistake{"freed twice", "freed twice", "cudaFree", "is freed, but it was freed at"},
         Mistake{"freed inside", "freed inside", "cudaFree", "4 bytes behind the beginning"},
         Mistake{"freed from host", "freed from host", "cudaFree", "gave this pointer"},
         Mistake{"freed as pinned", "freed as pinned", "cudaFreeHost", "is freed with cudaFree"},

@@ -389,7 +389,7 @@ TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {
   };
   EXPECT_THAT(open("machine", "mmu17"), testing::HasSubstr("mmu16"));
   EXPECT_THAT(open("simulate", "vhdl"), testing::HasSubstr("twin, rtl or both"));
-  EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine, simulate and tiling"));
+  EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine, simulate, tiling, ranks"));
 }
 
 TEST(SystolicLayers, tilings_of_ones_own_have_the_bits_of_the_cpu) {
