@@ -58,15 +58,15 @@ class PatchSteps {
   std::int64_t count() const { return count_; }
   /// The step that multiplies word k of a tap's channels, and the word's number there.
   std::array<std::int64_t, 2> place_of(std::int64_t tap, std::int64_t k) const;
-  /// Bytes from a patch to where each step begins. `line`: bytes from a position to the next;
-  /// `pitch`: positions from a row to the next; `plane`: bytes from a plane to the next.
+  /// Bytes from a patch to where each step begins. `line`: bytes from a position to the next.
+  /// `pitch`: positions from a row to the next. `plane`: bytes from a plane to the next.
   std::vector<std::int64_t> offsets(std::int64_t line, std::int64_t pitch,
                                     std::int64_t plane) const;
 
  private:
   std::int64_t taps_[2], dilation_[2];
   std::int64_t planes_, position_words_;
-  std::int64_t row_steps_ = 0;  ///< for a row of taps; 0: the taps have steps of their own
+  std::int64_t row_steps_ = 0;  ///< for a row of taps. 0: the taps have steps of their own
   std::int64_t depth_, count_;
 };
 

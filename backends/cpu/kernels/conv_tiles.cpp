@@ -240,7 +240,7 @@ class ConvTiles : public Kernel {
     stored_y_->clear_around(args.outputs[0], image, {rows.begin * height, rows.end * height});
   }
 
-  /// The first element of a channel, as multiplied; nullptr behind the last.
+  /// The first element of a channel, as multiplied. nullptr behind the last.
   const Element* channel_of(const Element* x, std::int64_t channel) const {
     if (channel >= conv_.in_channels) return nullptr;
     if (!narrows()) return x + channel * conv_.in[0] * conv_.in[1];
