@@ -17,6 +17,8 @@ import numpy as np
 import onnxruntime
 import triptych
 
+REST = 0.1  # seconds before a turn: threads of the other one may poll for more work for some time
+
 
 def inputs_of(session, seed):
     random = np.random.default_rng(seed)
@@ -31,6 +33,7 @@ def inputs_of(session, seed):
 
 
 def seconds(run, calls, clock):
+    time.sleep(REST)
     begin = clock()
     for _ in range(calls):
         run()
@@ -48,7 +51,7 @@ def compare(path, threads, rounds, seed):
     for value, expected in zip(session.get_outputs(), theirs):
         np.testing.assert_allclose(ours[value.name], expected, rtol=1e-3, atol=1e-4, err_msg=path)
     runs = (lambda: plan.run(**inputs), lambda: session.run(None, inputs))
-    calls = [max(3, int(0.1 / max(1e-5, seconds(run, 1, clock)))) for run in runs]
+    calls = [max(3, int(0.1 / max(1e-5, seconds(run, 20, clock)))) for run in runs]
     times = [[seconds(run, count, clock) for run, count in zip(runs, calls)] for _ in range(rounds)]
     return [1e3 * min(column) for column in zip(*times)]
 
