@@ -269,9 +269,9 @@ void DebugSession::show_lanes(const std::string& names) const {
     const auto view = debugger_.view(lane);
     const auto known = view.names();
     if (!is_chosen && std::ranges::count(known, name) == 0) return "";
-    if (std::ranges::count(lanes, lane) != 0) return view.text(view.evaluate(name));
+    if (std::ranges::count(lanes, lane) != 0) return view.noted_text(view.evaluate(name));
     try {
-      return view.text(view.evaluate(name));
+      return view.noted_text(view.evaluate(name));
     } catch (const InvalidArgument&) {
       return "";  // a lane that waits in other code
     }
@@ -309,7 +309,7 @@ void DebugSession::show_value(const std::string& expression) {
     page::Json json;
     try {
       const auto value = view.evaluate(expression);
-      text = view.text(value);
+      text = view.noted_text(value);
       json = value_json(view, value);
     } catch (const InvalidArgument& error) {
       if (reason.empty()) reason = error.what();

@@ -325,4 +325,11 @@ std::string LaneView::text(const DebugValue& value) const {
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }
 
+std::string LaneView::noted_text(const DebugValue& value) const {
+  const bool has_atomics =
+      value.address &&
+      trace_.has_atomics(*value.address, std::max<std::size_t>(1, value.bytes.size()));
+  return text(value) + (has_atomics ? " (atomic)" : "");
+}
+
 }  // namespace triptych::kernels

@@ -154,6 +154,23 @@ class Debug(ProgramTest):
         total = sum(k * k + 1 for k in range(3))
         self.assertEqual((set(new), len(new)), ({8 - total}, 32))
 
+    def test_memory_that_atomic_operations_change_is_marked(self):
+        self.write("count.cu", """__global__ void count(int* total, int* other) {
+  __shared__ int part[2];
+  if (threadIdx.x < 2) part[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&part[1], 1);
+  atomicAdd(total, 1);
+  other[threadIdx.x] = part[0];
+}
+""")
+        text = self.succeed("kernel", "debug", "count.cu", "i32:1=0", "i32:32", "--block", 32, "--break", "7",
+                            *self.commands("print part", "print part[0]", "print *total", "print *other")).stdout
+        self.assertRegex(text, r"part = \{0, \d+\} \(atomic\) \(lanes 0-31\)")
+        self.assertIn("  part[0] = 0 (lanes 0-31)", text)
+        self.assertRegex(text, r"\*total = \d+ \(atomic\) \(lanes 0-31\)")
+        self.assertRegex(text, r"\*other = -?\d+ \(lanes 0-31\)")
+
     def test_text_names_the_place_the_lanes_and_equal_values_once(self):
         text = self.succeed("kernel", "debug", *LAUNCH, *WARP, "--break", 20, *self.commands("lanes", "where", "list",
                                                                                              "help")).stdout

@@ -151,6 +151,19 @@ void LineTrace::passed(const emulation::PiecePlace& place, std::uint32_t mask) {
   }
 }
 
+void LineTrace::asked(const emulation::RequestPlace& place, const emulation::Request& request) {
+  if (place.access != emulation::Access::Atomic || !is_same(place.block, choice_.block)) return;
+  const auto begin = place.space == emulation::Space::Shared ? shared_begin_ : 0;
+  for (unsigned lane = 0; lane < emulation::kWarp; ++lane) {
+    if ((request.mask >> lane & 1U) != 0) atomics_.insert(begin + request.addresses[lane]);
+  }
+}
+
+bool LineTrace::has_atomics(std::uint64_t address, std::uint64_t bytes) const {
+  const auto first = atomics_.lower_bound(address);
+  return first != atomics_.end() && *first - address < bytes;
+}
+
 void LineTrace::writes(const void* address, std::size_t bytes) {
   settle();
   if (!is_chosen_block()) return;

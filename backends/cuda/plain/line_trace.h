@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -59,7 +60,7 @@ class LineTrace : public emulation::RequestWatcher {
  public:
   LineTrace(const KernelLibrary& library, const Launch& launch, const WarpChoice& choice);
 
-  void asked(const emulation::RequestPlace&, const emulation::Request&) override {}
+  void asked(const emulation::RequestPlace& place, const emulation::Request& request) override;
   void passed(const emulation::PiecePlace& place, std::uint32_t mask) override;
   bool begins_line(const emulation::LineBegin& line) override;
   void writes(const void* address, std::size_t bytes) override;
@@ -84,6 +85,9 @@ class LineTrace : public emulation::RequestWatcher {
   /// Bytes of shared or global memory before a step of the warp. Nothing: none is at this address.
   std::optional<std::vector<std::byte>> memory(std::uint64_t address, std::uint64_t bytes,
                                                std::size_t step) const;
+  /// Atomic operations of the block change some of these bytes. Their results follow the order in
+  /// which the emulator runs the lanes.
+  bool has_atomics(std::uint64_t address, std::uint64_t bytes) const;
   /// Address of a variable that is not of a function. 0: there is none.
   std::uint64_t address_of(const DebugVariable& variable) const;
   /// The array at an address and the bytes from its begin. Empty: none.
@@ -135,8 +139,9 @@ class LineTrace : public emulation::RequestWatcher {
   std::vector<Region> regions_;
   std::uint64_t shared_begin_ = 0;
   std::vector<Store> stores_;
-  std::optional<Store> pending_;  ///< it happens after the report
-  std::uint32_t last_lane_ = 0;   ///< that began a line
+  std::set<std::uint64_t> atomics_;  ///< first byte of each atomic operation
+  std::optional<Store> pending_;     ///< it happens after the report
+  std::uint32_t last_lane_ = 0;      ///< that began a line
   bool has_begun_ = false, is_cut_ = false;
 };
 
