@@ -302,7 +302,7 @@ void DebugSession::show_value(const std::string& expression) {
   page::Json lanes = page::Json::array();
   std::vector<std::pair<std::string, std::uint32_t>> texts;  // with the lanes that have it
   std::string reason;                                        // why a lane has no value
-  bool has_value = false;
+  bool has_value = false, has_atomics = false;
   for (const auto lane : lanes_in_view()) {
     const auto view = debugger_.view(lane);
     std::string text = "none";
@@ -311,6 +311,7 @@ void DebugSession::show_value(const std::string& expression) {
       const auto value = view.evaluate(expression);
       text = view.noted_text(value);
       json = value_json(view, value);
+      has_atomics = has_atomics || view.has_atomics(value);
     } catch (const InvalidArgument& error) {
       if (reason.empty()) reason = error.what();
     }
@@ -327,6 +328,7 @@ void DebugSession::show_value(const std::string& expression) {
   if (!has_value && !reason.empty()) throw InvalidArgument(reason);
   values_.push_back({{"expression", expression},
                      {"position", debugger_.position()},
+                     {"atomic", has_atomics},
                      {"lanes", std::move(lanes)}});
   if (json_) return;
   for (const auto& [text, mask] : texts) {

@@ -325,11 +325,13 @@ std::string LaneView::text(const DebugValue& value) const {
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }
 
+bool LaneView::has_atomics(const DebugValue& value) const {
+  const auto bytes = std::max<std::size_t>(1, value.bytes.size());
+  return value.address && trace_.has_atomics(*value.address, bytes);
+}
+
 std::string LaneView::noted_text(const DebugValue& value) const {
-  const bool has_atomics =
-      value.address &&
-      trace_.has_atomics(*value.address, std::max<std::size_t>(1, value.bytes.size()));
-  return text(value) + (has_atomics ? " (atomic)" : "");
+  return text(value) + (has_atomics(value) ? " (atomic)" : "");
 }
 
 }  // namespace triptych::kernels

@@ -41,7 +41,9 @@ class LaneView {
   DebugValue evaluate(std::string_view expression) const;
   /// As C++ writes it. Pointers are named by their array: "x.npy + 12".
   std::string text(const DebugValue& value) const;
-  /// The text, and "(atomic)" where atomic operations change the value in memory.
+  /// Atomic operations change the value in memory (LineTrace::has_atomics).
+  bool has_atomics(const DebugValue& value) const;
+  /// The text, and "(atomic)" for such a value.
   std::string noted_text(const DebugValue& value) const;
   /// Members of a structure, by name, or elements of an array.
   std::vector<std::pair<std::string, DebugValue>> parts(const DebugValue& value) const;

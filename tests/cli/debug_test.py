@@ -170,6 +170,9 @@ class Debug(ProgramTest):
         self.assertIn("  part[0] = 0 (lanes 0-31)", text)
         self.assertRegex(text, r"\*total = \d+ \(atomic\) \(lanes 0-31\)")
         self.assertRegex(text, r"\*other = -?\d+ \(lanes 0-31\)")
+        values = self.debug("count.cu", "i32:1=0", "i32:32", "--block", 32, "--break", "7",
+                            *self.commands("print part", "print part[0]"))["values"]
+        self.assertEqual([value["atomic"] for value in values], [True, False])
 
     def test_text_names_the_place_the_lanes_and_equal_values_once(self):
         text = self.succeed("kernel", "debug", *LAUNCH, *WARP, "--break", 20, *self.commands("lanes", "where", "list",
