@@ -36,9 +36,10 @@ std::shared_ptr<Graph> clone(const Graph& graph,
   auto copy = std::make_shared<Graph>();
   copy->conditions = graph.conditions;
   for (auto node : graph.nodes) {
-    node.original = node.handle;
+    const auto original = node.handle;
+    node.original = original;
     for (auto& body : node.bodies) body = clone(*body, handles);
-    handles[node.original] = add_node(*copy, std::move(node));
+    handles[original] = add_node(*copy, std::move(node));
   }
   for (auto& node : copy->nodes) {
     for (auto& each : node.after) each = handles.at(each);
