@@ -94,6 +94,15 @@ void BuildFolder::compile_callbacks() const {
   run(command, "callbacks", "the run-time part of kernels");
 }
 
+void BuildFolder::compile_run_time(const std::string& step, const std::string& file) const {
+  Words command = {"g++", "-x", "c++", "-std=c++20"};
+  append(command, kTargetOptions);
+  append(command, "-O1 -w -c");
+  command.push_back("-I" + path_.string());
+  command.push_back((path_ / file).string());
+  run(command, step, "the run-time part of programs");
+}
+
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
                                   const std::string& what, bool debugs) const {
   const auto assembly = path_ / (step + "-compiled.s");

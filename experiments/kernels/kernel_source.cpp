@@ -143,7 +143,10 @@ class Build {
   }
 
   /// Compiles the functions that the library calls, in parallel to the rest.
-  void compile_callbacks() const { folder_.compile_callbacks(); }
+  void compile_callbacks() const {
+    folder_.compile_callbacks();
+    if (source_.debugs) folder_.compile_run_time("copies", "backends/cuda/program/copies.cpp");
+  }
 
   /// Names of the kernels. Leaves the compiler's warnings in its log.
   Words find_kernels() const {
@@ -217,9 +220,15 @@ class Build {
     }
     folder_.reserve_shared_memory({folder_.object("kernels")}, text);
     // The callbacks' functions stand before those of the C library.
-    run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", folder_.object("kernels"),
-         folder_.object("callbacks"), folder_.object("shared"), "-lm"},
-        "library", source_.file.string(), library);
+    Words command = {"g++",
+                     "-shared",
+                     "-Wl,-z,defs",
+                     "-Wl,-Bsymbolic",
+                     folder_.object("kernels"),
+                     folder_.object("callbacks")};
+    if (source_.debugs) command.push_back(folder_.object("copies"));  // calls of clang
+    for (const auto& word : {folder_.object("shared"), std::string("-lm")}) command.push_back(word);
+    run(command, "library", source_.file.string(), library);
   }
 
  private:

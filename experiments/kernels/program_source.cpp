@@ -144,15 +144,8 @@ class ProgramBuild {
 
   void compile_run_time() const {
     folder_.compile_callbacks();
-    for (const auto& [name, file] : {std::pair{"copies", "backends/cuda/program/copies.cpp"},
-                                     std::pair{"bridge", "backends/cuda/program/bridge.cpp"}}) {
-      Words command = {"g++", "-x", "c++", "-std=c++20"};
-      append(command, kTargetOptions);
-      append(command, "-O1 -w -c");
-      command.push_back("-I" + folder_.path().string());
-      command.push_back((folder_.path() / file).string());
-      folder_.run(command, name, "the run-time part of programs");
-    }
+    folder_.compile_run_time("copies", "backends/cuda/program/copies.cpp");
+    folder_.compile_run_time("bridge", "backends/cuda/program/bridge.cpp");
   }
 
   void link(const fs::path& folder) const {
