@@ -86,21 +86,18 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
 }
 
 void BuildFolder::compile_callbacks() const {
-  Words command = {"g++", "-x", "c++", "-std=c++20", "-fvisibility=hidden", "-fno-gnu-unique"};
-  append(command, kTargetOptions);
-  append(command, "-O2 -w -c");
-  command.push_back("-I" + path_.string());
-  command.push_back((path_ / "backends/cuda/plain/callbacks.cpp").string());
-  run(command, "callbacks", "the run-time part of kernels");
+  compile_run_time("callbacks", "backends/cuda/plain/callbacks.cpp",
+                   "-O2 -fvisibility=hidden -fno-gnu-unique");
 }
 
-void BuildFolder::compile_run_time(const std::string& step, const std::string& file) const {
-  Words command = {"g++", "-x", "c++", "-std=c++20"};
+void BuildFolder::compile_run_time(const std::string& step, const std::string& file,
+                                   std::string_view options) const {
+  Words command = {"g++", "-x", "c++", "-std=c++20", "-w", "-c"};
   append(command, kTargetOptions);
-  append(command, "-O1 -w -c");
+  append(command, options);
   command.push_back("-I" + path_.string());
   command.push_back((path_ / file).string());
-  run(command, step, "the run-time part of programs");
+  run(command, step, "the run-time part of kernels");
 }
 
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,

@@ -62,8 +62,9 @@ class BuildFolder {
   void write_program_headers() const;
   /// Compiles the functions that instrumented code calls into the object "callbacks".
   void compile_callbacks() const;
-  /// Compiles a source of the emulator that kernels of clang or whole programs need.
-  void compile_run_time(const std::string& step, const std::string& file) const;
+  /// Compiles a source of the emulator that is linked with kernels.
+  void compile_run_time(const std::string& step, const std::string& file,
+                        std::string_view options = "-O1") const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
   /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
   void compile_kernels(const Words& command, const std::string& step, const std::string& what,

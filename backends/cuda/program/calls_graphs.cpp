@@ -122,24 +122,27 @@ cudaError_t give(const std::vector<cudaGraphNode_t>& list, cudaGraphNode_t* node
   return cudaSuccess;
 }
 
-}  // namespace
-
-std::shared_ptr<Graph> graph_of(const char* call, Place place, cudaGraph_t graph) {
-  auto& session = Session::current();
-  const auto found = session.graphs.graphs.find(graph);
-  if (found != session.graphs.graphs.end()) return found->second;
-  session.mistake(cudaErrorInvalidValue, call, place,
-                  "the graph was not created, or was destroyed");
+/// The graph behind a handle. nullptr, with a finding: none.
+template <class Handle>
+std::shared_ptr<Graph> find_graph(const char* call, Place place, Handle handle,
+                                  const std::map<Handle, std::shared_ptr<Graph>>& all,
+                                  const char* missing) {
+  const auto found = all.find(handle);
+  if (found != all.end()) return found->second;
+  Session::current().mistake(cudaErrorInvalidValue, call, place, missing);
   return nullptr;
 }
 
+}  // namespace
+
+std::shared_ptr<Graph> graph_of(const char* call, Place place, cudaGraph_t graph) {
+  return find_graph(call, place, graph, Session::current().graphs.graphs,
+                    "the graph was not created, or was destroyed");
+}
+
 std::shared_ptr<Graph> executable_of(const char* call, Place place, cudaGraphExec_t exec) {
-  auto& session = Session::current();
-  const auto found = session.graphs.executables.find(exec);
-  if (found != session.graphs.executables.end()) return found->second;
-  session.mistake(cudaErrorInvalidValue, call, place,
-                  "the executable graph was not instantiated, or was destroyed");
-  return nullptr;
+  return find_graph(call, place, exec, Session::current().graphs.executables,
+                    "the executable graph was not instantiated, or was destroyed");
 }
 
 cudaError_t check_nodes(const char* call, Place place, const Graph& graph,
