@@ -24,8 +24,7 @@ cudaError_t add(const char* call, Place place, cudaGraphNode_t* node, cudaGraph_
   if (error != cudaSuccess) return error;
   made.after.assign(after.begin(), after.end());
   std::ranges::sort(made.after);
-  const auto repeated = std::ranges::unique(made.after);
-  made.after.erase(repeated.begin(), repeated.end());
+  made.after.erase(std::unique(made.after.begin(), made.after.end()), made.after.end());
   *node = add_node(*into, std::move(made));
   return cudaSuccess;
 }
@@ -211,6 +210,7 @@ cudaError_t cudaGraphAddMemcpyNode(TRIPTYCH_NODE, const cudaMemcpy3DParms* of) {
   return add("cudaGraphAddMemcpyNode", place, node, graph, {after, count},
              {.type = cudaGraphNodeTypeMemcpy, .run = copy_operation(place, *of)});
 }
+// NOLINTNEXTLINE(readability-function-size): CUDA's own parameters and the place of the call.
 cudaError_t cudaGraphAddMemcpyNode1D(TRIPTYCH_NODE, void* to, const void* from, size_t bytes,
                                      cudaMemcpyKind kind) {
   const std::lock_guard lock(Session::current().mutex);

@@ -5,7 +5,7 @@
 // NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
 namespace triptych::cuda::program {
 
-#define TRIPTYCH_CU_ERROR(name, number, text) name = number,
+#define TRIPTYCH_CU_ERROR(name, number, text) name = (number),
 #define TRIPTYCH_NVRTC_RESULT(name, number)
 enum cudaError_enum {
 #include "backends/cuda/program/driver_errors.inc"
@@ -15,7 +15,7 @@ enum cudaError_enum {
 using CUresult = cudaError_enum;
 
 #define TRIPTYCH_CU_ERROR(name, number, text)
-#define TRIPTYCH_NVRTC_RESULT(name, number) name = number,
+#define TRIPTYCH_NVRTC_RESULT(name, number) name = (number),
 enum nvrtcResult {
 #include "backends/cuda/program/driver_errors.inc"
 };

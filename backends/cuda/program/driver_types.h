@@ -8,8 +8,8 @@
 // NOLINTBEGIN(readability-identifier-naming,readability-identifier-length): CUDA's own names.
 namespace triptych::cuda::program {
 
-#define TRIPTYCH_CU_ATTRIBUTE(name, number) CU_DEVICE_ATTRIBUTE_##name = number,
-#define TRIPTYCH_CU_OWN(name, number, expression) CU_DEVICE_ATTRIBUTE_##name = number,
+#define TRIPTYCH_CU_ATTRIBUTE(name, number) CU_DEVICE_ATTRIBUTE_##name = (number),
+#define TRIPTYCH_CU_OWN(name, number, expression) CU_DEVICE_ATTRIBUTE_##name = (number),
 enum CUdevice_attribute {
 #include "backends/cuda/program/driver_attributes.inc"
 };

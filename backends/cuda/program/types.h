@@ -134,7 +134,7 @@
 
 namespace triptych::cuda::program {
 
-#define TRIPTYCH_ENUMERATOR(name, number, text) name = number,
+#define TRIPTYCH_ENUMERATOR(name, number, text) name = (number),
 enum cudaError { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) };
 using cudaError_t = cudaError;
 enum cudaDeviceAttr {
