@@ -2,6 +2,7 @@
 #include "parallel/launch/process_tree.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,7 @@ std::vector<ProcessState> descendants(pid_t ancestor) {
 }
 
 void end_descendants() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // what an ended parent started a moment ago is found again
   for (int tries = 0; tries < 20; ++tries) {
     const auto left = descendants(getpid());
     for (const auto& process : left) {

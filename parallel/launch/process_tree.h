@@ -20,8 +20,8 @@ struct ProcessState {
 /// All that have `ancestor` above them and have not ended.
 std::vector<ProcessState> descendants(pid_t ancestor);
 
-/// Ends all descendants of this process, which adopts orphans (PR_SET_CHILD_SUBREAPER): by SIGTERM
-/// for a second, then by SIGKILL.
+/// Ends all descendants of this process: by SIGTERM for a second, then by SIGKILL. From then on the
+/// process adopts orphans (PR_SET_CHILD_SUBREAPER).
 void end_descendants();
 
 }  // namespace triptych::parallel
