@@ -46,8 +46,8 @@ constexpr std::int64_t kFiltersAhead = 2048;
 
 /// Makes a tile of so many rows fetch as many filters as it reads, kFiltersAhead behind them.
 void fetch_filters(MicroTile& tile, std::int64_t height) {
-  constexpr std::int64_t kFetched = 32;  // floats of two lines, which a step of k_outer fetches
-  const std::int64_t steps = tile.k_inner % 2 == 0 && 2 * height <= kFetched ? 2 : 1;
+  constexpr std::int64_t fetched = 32;  // floats of two lines, which a step of k_outer fetches
+  const std::int64_t steps = tile.k_inner % 2 == 0 && 2 * height <= fetched ? 2 : 1;
   const TilePrefetch<float> ahead = {.fetches = tile.k_inner / steps,
                                      .next = tile.a + kFiltersAhead,
                                      .fetch_step = steps * height};

@@ -22,7 +22,7 @@ constexpr std::uintptr_t kFirstPage = 4096;
 /// Bytes that an int can lead astray.
 constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 
-const TextureTable no_textures;
+const TextureTable kNoTextures;
 thread_local const Watch* current_watch = nullptr;
 thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
 
@@ -77,7 +77,7 @@ Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
       dynamic_bytes_(dynamic_bytes),
       used_(library.shared_variables().size()),
       explain_(std::move(explain)),
-      textures_(textures == nullptr ? &no_textures : textures),
+      textures_(textures == nullptr ? &kNoTextures : textures),
       heap_(heap) {
   content_of_.reserve(arrays.size());
   for (const auto& array : arrays) {

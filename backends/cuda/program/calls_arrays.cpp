@@ -61,25 +61,33 @@ cudaError_t allocate_array(const char* call, Place place, cudaArray_t* array,
   return cudaSuccess;
 }
 
-/// Copies rows between memory and a part of an array, which begins `x_bytes` into row `y`.
-cudaError_t copy_with_array(const char* call, Place place, cudaArray_const_t array,
-                            std::size_t x_bytes, std::size_t y, bool to_array, Rows memory,
-                            std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+/// A part of an array: rows of bytes from byte `x_bytes` of row `y` on.
+struct ArrayPart {
+  cudaArray_const_t array;
+  std::size_t x_bytes, y, width, height;
+};
+
+/// Copies rows between memory and a part of an array.
+cudaError_t copy_with_array(const char* call, Place place, const ArrayPart& part, bool to_array,
+                            Rows memory, cudaMemcpyKind kind) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
-  const auto* found = array_of(call, place, array);
+  const auto* found = array_of(call, place, part.array);
   if (found == nullptr) return session.last_error;
   const auto& texels = found->texels;
-  if (x_bytes + width > texels.row_bytes || y + height > static_cast<std::size_t>(texels.size[1])) {
+  if (part.x_bytes + part.width > texels.row_bytes ||
+      part.y + part.height > static_cast<std::size_t>(texels.size[1])) {
     return session.mistake(
         cudaErrorInvalidValue, call, place,
         fmt::format("{} rows of {} bytes from row {}, byte {} on are copied, and {} has {} rows of "
                     "{}",
-                    height, width, y, x_bytes, texels.name, texels.size[1], texels.row_bytes));
+                    part.height, part.width, part.y, part.x_bytes, texels.name, texels.size[1],
+                    texels.row_bytes));
   }
-  const Rows rows = {texels.data + y * texels.row_bytes + x_bytes, texels.row_bytes, 0};
-  return to_array ? copy_box(call, place, rows, memory, {width, height, 1}, kind)
-                  : copy_box(call, place, memory, rows, {width, height, 1}, kind);
+  const Rows rows = {texels.data + part.y * texels.row_bytes + part.x_bytes, texels.row_bytes, 0};
+  const cudaExtent extent = {part.width, part.height, 1};
+  return to_array ? copy_box(call, place, rows, memory, extent, kind)
+                  : copy_box(call, place, memory, rows, extent, kind);
 }
 
 /// One side of a cudaMemcpy3D: its first byte and its pitches. `element`: bytes of an array's
@@ -209,28 +217,30 @@ cudaError_t cudaArrayGetInfo(Place place, cudaChannelFormatDesc* channels, cudaE
   return cudaSuccess;
 }
 
+// NOLINTBEGIN(readability-function-size): CUDA's own parameters and the place of the call.
 cudaError_t cudaMemcpy2DToArray(Place place, cudaArray_t array, size_t x_bytes, size_t y,
                                 const void* from, size_t pitch, size_t width, size_t height,
                                 cudaMemcpyKind kind) {
-  return copy_with_array("cudaMemcpy2DToArray", place, array, x_bytes, y, true,
-                         {const_cast<void*>(from), pitch, 0}, width, height, kind);
+  return copy_with_array("cudaMemcpy2DToArray", place, {array, x_bytes, y, width, height}, true,
+                         {const_cast<void*>(from), pitch, 0}, kind);
 }
 cudaError_t cudaMemcpy2DToArrayAsync(Place place, cudaArray_t array, size_t x_bytes, size_t y,
                                      const void* from, size_t pitch, size_t width, size_t height,
                                      cudaMemcpyKind kind, cudaStream_t stream) {
   constexpr auto kCall = "cudaMemcpy2DToArrayAsync";
   const auto copy = [=] {
-    return copy_with_array(kCall, place, array, x_bytes, y, true,
-                           {const_cast<void*>(from), pitch, 0}, width, height, kind);
+    return copy_with_array(kCall, place, {array, x_bytes, y, width, height}, true,
+                           {const_cast<void*>(from), pitch, 0}, kind);
   };
   return submit(kCall, place, stream, {.type = cudaGraphNodeTypeMemcpy, .run = copy});
 }
 cudaError_t cudaMemcpy2DFromArray(Place place, void* to, size_t pitch, cudaArray_const_t array,
                                   size_t x_bytes, size_t y, size_t width, size_t height,
                                   cudaMemcpyKind kind) {
-  return copy_with_array("cudaMemcpy2DFromArray", place, array, x_bytes, y, false, {to, pitch, 0},
-                         width, height, kind);
+  return copy_with_array("cudaMemcpy2DFromArray", place, {array, x_bytes, y, width, height}, false,
+                         {to, pitch, 0}, kind);
 }
+// NOLINTEND(readability-function-size)
 cudaError_t cudaMemcpyToArray(Place place, cudaArray_t array, size_t x_bytes, size_t y,
                               const void* from, size_t bytes, cudaMemcpyKind kind) {
   auto& session = Session::current();

@@ -126,22 +126,22 @@ bool record_event(cudaStream_t stream, Event& event) {
 }
 
 cudaError_t wait_for_event(Place place, cudaStream_t stream, const Event& event) {
-  constexpr auto kCall = "cudaStreamWaitEvent";
+  constexpr auto call = "cudaStreamWaitEvent";
   auto& session = Session::current();
   auto* own = session.graphs.capture_of(stream);
   if (event.capture == 0) {
     if (own == nullptr) return cudaSuccess;
-    return invalidate(*own, cudaErrorStreamCaptureIsolation, kCall, place,
+    return invalidate(*own, cudaErrorStreamCaptureIsolation, call, place,
                       "the event was recorded outside of the capture");
   }
   const auto found = std::ranges::find(session.graphs.captures, event.capture, &Capture::number);
   if (found == session.graphs.captures.end()) {
-    return session.mistake(cudaErrorCapturedEvent, kCall, place,
+    return session.mistake(cudaErrorCapturedEvent, call, place,
                            "the event was recorded in a capture that has ended; record it again");
   }
   if (own != nullptr && own != &*found) {
     return invalidate(
-        *own, cudaErrorStreamCaptureMerge, kCall, place,
+        *own, cudaErrorStreamCaptureMerge, call, place,
         fmt::format("the event belongs to the capture that began at {}", found->began));
   }
   join(found->streams[stream], event.captured);
