@@ -137,8 +137,9 @@ std::vector<plain::DeviceArray> arrays_of(const Kernel& kernel) {
     if (&library == kernel.library) return;
     for (const auto& each : library.global_variables()) {
       // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
+      auto* begin = reinterpret_cast<std::byte*>(each.begin);
       arrays.push_back({.name = "the variable " + each.name,
-                        .data = reinterpret_cast<std::byte*>(each.begin),
+                        .data = begin,
                         .bytes = each.bytes,
                         .element_bytes = 0});
     }

@@ -394,6 +394,7 @@ cudaError_t cudaMemcpy2D(Place place, void* to, size_t to_pitch, const void* fro
   return copy_box("cudaMemcpy2D", place, {to, to_pitch, 0},
                   {const_cast<void*>(from), from_pitch, 0}, {width, height, 1}, kind);
 }
+// NOLINTNEXTLINE(readability-function-size): CUDA's own parameters and the place of the call.
 cudaError_t cudaMemcpy2DAsync(Place place, void* to, size_t to_pitch, const void* from,
                               size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
