@@ -30,7 +30,8 @@ const plain::KernelLibrary* open_module(const ModuleFiles& files) {
   // one.
   const auto& modules = Driver::current().modules;
   std::vector<std::string> others;
-  for (const auto& [stub, kernel] : session.kernels) {
+  for (const auto& entry : session.kernels) {
+    const auto& kernel = entry.second;
     const bool is_same = std::ranges::any_of(modules, [&](const auto& each) {
       return each.second.library == kernel.library && each.second.name == files.name;
     });
@@ -246,6 +247,7 @@ CUresult cuLinkCreate(Place place, unsigned count, CUjit_option* options, void**
   Driver::current().links[*state].clear();
   return CUDA_SUCCESS;
 }
+// NOLINTNEXTLINE(readability-function-size): CUDA's own parameters and the place of the call.
 CUresult cuLinkAddData(Place place, CUlinkState state, CUjitInputType, void* image, size_t,
                        const char*, unsigned, CUjit_option*, void**) {
   constexpr auto kCall = "cuLinkAddData";
@@ -330,6 +332,7 @@ CUresult cuFuncSetCacheConfig(Place place, CUfunction function, CUfunc_cache) {
                                                                        : CUDA_SUCCESS;
 }
 
+// NOLINTNEXTLINE(readability-function-size): CUDA's own parameters and the place of the call.
 CUresult cuLaunchKernel(Place place, CUfunction function, unsigned grid_x, unsigned grid_y,
                         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                         unsigned shared_bytes, CUstream stream, void** parameters, void** extra) {

@@ -123,8 +123,8 @@ std::string use(const Option& option, std::string_view value, ModuleRequest& req
       request.for_both = true;
       break;
     case Effect::Language: {
-      constexpr std::string_view kVersions[] = {"c++03", "c++11", "c++14", "c++17", "c++20"};
-      if (std::ranges::find(kVersions, value) == std::end(kVersions)) {
+      constexpr std::string_view versions[] = {"c++03", "c++11", "c++14", "c++17", "c++20"};
+      if (std::ranges::find(versions, value) == std::end(versions)) {
         return fmt::format("\"{}\" is no version of C++ from c++03 to c++20", value);
       }
       break;  // C++20 is used for all

@@ -78,6 +78,7 @@ void handle(int signal, siginfo_t* info, void* context) {
 #if defined(__x86_64__)
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   // The code itself, or the call of a function without a frame, such as memcpy, or of one with it.
+  // NOLINTBEGIN(performance-no-int-to-ptr): registers hold addresses.
   const auto* stack = reinterpret_cast<const void* const*>(registers[REG_RSP]);
   const auto* frame = reinterpret_cast<const void* const*>(registers[REG_RBP]);
   const auto is_near =
@@ -85,6 +86,7 @@ void handle(int signal, siginfo_t* info, void* context) {
       (std::uintptr_t{1} << 20);
   host_fault.callers = {reinterpret_cast<const void*>(registers[REG_RIP] + 1), stack[0],
                         is_near ? frame[1] : nullptr};
+  // NOLINTEND(performance-no-int-to-ptr)
   registers[REG_RIP] = reinterpret_cast<greg_t>(&report_fault);
   registers[REG_RSP] = reinterpret_cast<greg_t>(report_stack.data() + report_stack.size() - 8);
 #else
