@@ -3,6 +3,7 @@
 # simulation 5 to 8 times faster than g++ does; the objects link with g++'s.
 # SPDX-License-Identifier: Apache-2.0
 
+include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 find_program(VERILATOR_PROGRAM verilator)
 find_program(VERILATOR_MAKE_PROGRAM NAMES make gmake)
 set(TRIPTYCH_CLANG_NAMES clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14)
@@ -82,12 +83,12 @@ function(triptych_verilate target prefix)
   add_custom_command(
     OUTPUT ${object} ${folder}/V${prefix}.h ${folder}/V${prefix}___024root.h
     COMMAND ${VERILATOR_PROGRAM} ${verilator_flags} --top-module ${ARG_TOP}
-            --prefix V${prefix} --Mdir ${folder} ${ARG_PARAMETERS} ${ARG_SOURCES}
+            --prefix V${prefix} --Mdir ${folder} -I${MMU_RTL_FOLDER} ${ARG_PARAMETERS} ${ARG_SOURCES}
     COMMAND ${VERILATOR_MAKE_PROGRAM} -s -B -C ${folder} -f V${prefix}.mk V${prefix}__ALL.o
             "CXX=${launcher} ${TRIPTYCH_RTL_COMPILER}"
             "OPT_FAST=${TRIPTYCH_RTL_ALL_FLAGS}"
             "CFG_CXXFLAGS_STD_NEWEST=" VM_PARALLEL_BUILDS=0
-    DEPENDS ${ARG_SOURCES}
+    DEPENDS ${ARG_SOURCES} ${MMU_RTL_INCLUDES}
     COMMENT "Verilating ${prefix}"
     VERBATIM)
   set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

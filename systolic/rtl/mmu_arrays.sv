@@ -4,17 +4,7 @@
 module mmu_arrays #(
     parameter int unsigned Arrays = 2,  // 2 to 8
     parameter int unsigned Reads = 256,  // outstanding at each port that reads, a power of two
-    parameter int unsigned Rows = 4,  // of mmu_top, as the next ten
-    parameter int unsigned Columns = 4,
-    parameter int unsigned PeKind = 0,
-    parameter int unsigned PeLatency = 1,
-    parameter int unsigned BufferRows = 256,
-    parameter int unsigned AccumulatorRows = 128,
-    parameter int unsigned WeightTiles = 4,
-    parameter int unsigned QueueDepth = 16,
-    parameter int unsigned ArrayKind = 0,
-    parameter int unsigned OutputStationary = 0,
-    parameter int unsigned VectorRows = 0
+    `include "mmu_parameters.svh"
 ) (
     input logic clk_i,
     input logic rst_ni,  // synchronous
@@ -30,30 +20,7 @@ module mmu_arrays #(
     // Counter 24 holds the cycles in which another array had the ports. The others are mmu_top's.
     input logic [4:0] counter_i,
     output logic [64*Arrays-1:0] counter_o,
-    // The DRAM.
-    output logic load_request_o,
-    output logic [31:0] load_address_o,
-    output logic [15:0] load_bytes_o,
-    input logic load_ready_i,
-    input logic load_valid_i,
-    input logic [Rows*((PeKind == 0) ? 16 : 8)-1:0] load_data_i,
-    output logic weights_request_o,
-    output logic [31:0] weights_address_o,
-    output logic [15:0] weights_bytes_o,
-    input logic weights_ready_i,
-    input logic weights_valid_i,
-    input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
-    output logic store_request_o,
-    output logic [31:0] store_address_o,
-    output logic [15:0] store_bytes_o,
-    output logic [Columns*32-1:0] store_data_o,
-    input logic store_ready_i,
-    output logic operand_request_o,
-    output logic [31:0] operand_address_o,
-    output logic [15:0] operand_bytes_o,
-    input logic operand_ready_i,
-    input logic operand_valid_i,
-    input logic [Columns*32-1:0] operand_data_i
+    `include "mmu_dram_ports.svh"
 );
   localparam int unsigned LOAD = 0, WEIGHTS = 1, STORE = 2, OPERAND = 3;
   localparam int unsigned PlaceBits = 32 + 16;  // an address and a number of bytes
@@ -92,17 +59,7 @@ module mmu_arrays #(
     localparam int unsigned Place = 4 * PlaceBits * a;
     assign counter_o[64*a+:64] = shows_waits_q ? waits[64*a+:64] : counts[a];
     mmu_top #(
-        .Rows(Rows),
-        .Columns(Columns),
-        .PeKind(PeKind),
-        .PeLatency(PeLatency),
-        .BufferRows(BufferRows),
-        .AccumulatorRows(AccumulatorRows),
-        .WeightTiles(WeightTiles),
-        .QueueDepth(QueueDepth),
-        .ArrayKind(ArrayKind),
-        .OutputStationary(OutputStationary),
-        .VectorRows(VectorRows)
+        `include "mmu_parameter_values.svh"
     ) u_mmu (
         .clk_i,
         .rst_ni,

@@ -6,20 +6,10 @@
 // block of MaxBeats beats waits here until the memory has acknowledged the write.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_axi #(
-    parameter int unsigned Rows = 4,  // of mmu_top, as the next nine
-    parameter int unsigned Columns = 4,
-    parameter int unsigned PeKind = 0,
-    parameter int unsigned PeLatency = 1,
-    parameter int unsigned BufferRows = 256,
-    parameter int unsigned AccumulatorRows = 128,
-    parameter int unsigned WeightTiles = 4,
-    parameter int unsigned QueueDepth = 16,
-    parameter int unsigned ArrayKind = 0,
-    parameter int unsigned OutputStationary = 0,
-    parameter int unsigned VectorRows = 0,
     parameter int unsigned MaxBeats = 16,  // of a burst: a power of two, 2 to 256
     parameter int unsigned ReadRows = 128,  // outstanding at each port, a power of two
-    parameter int unsigned WriteBursts = 16  // outstanding, a power of two
+    parameter int unsigned WriteBursts = 16,  // outstanding, a power of two
+    `include "mmu_parameters.svh"
 ) (
     input logic clk_i,
     input logic rst_ni,  // synchronous
@@ -106,17 +96,7 @@ module mmu_axi #(
   logic [Columns*32-1:0] operand_data;
 
   mmu_top #(
-      .Rows(Rows),
-      .Columns(Columns),
-      .PeKind(PeKind),
-      .PeLatency(PeLatency),
-      .BufferRows(BufferRows),
-      .AccumulatorRows(AccumulatorRows),
-      .WeightTiles(WeightTiles),
-      .QueueDepth(QueueDepth),
-      .ArrayKind(ArrayKind),
-      .OutputStationary(OutputStationary),
-      .VectorRows(VectorRows)
+      `include "mmu_parameter_values.svh"
   ) u_mmu (
       .clk_i,
       .rst_ni,

@@ -2,17 +2,7 @@
 // those of the section "Time" of its manual, docs/reference/mmu.md.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_top #(
-    parameter int unsigned Rows = 4,               // 2 to 256
-    parameter int unsigned Columns = 4,            // 2 to 256
-    parameter int unsigned PeKind = 0,             // 0: bf16, 1: int8
-    parameter int unsigned PeLatency = 1,          // cycles that a sum takes through a PE, 1 to 3
-    parameter int unsigned BufferRows = 256,       // power of two
-    parameter int unsigned AccumulatorRows = 128,  // power of two, up to 32768
-    parameter int unsigned WeightTiles = 4,
-    parameter int unsigned QueueDepth = 16,
-    parameter int unsigned ArrayKind = 0,  // 0: simulates fast, 1: grid and banks, to synthesise
-    parameter int unsigned OutputStationary = 0,  // 1: that dataflow, too. PeLatency is 1 then
-    parameter int unsigned VectorRows = 0  // of a vector unit (a power of two). 0: none
+    `include "mmu_parameters.svh"
 ) (
     input logic clk_i,
     input logic rst_ni,   // synchronous, and leaves the memories unchanged
@@ -23,37 +13,13 @@ module mmu_top #(
     input logic instruction_valid_i,
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
     output logic instruction_ready_o,
-    // Each unit's own DRAM port: a request is granted in a cycle with the request and ready high.
-    // It comes from registers, so ready may depend on it. Answers come in order.
-    output logic load_request_o,
-    output logic [31:0] load_address_o,
-    output logic [15:0] load_bytes_o,
-    input logic load_ready_i,
-    input logic load_valid_i,
-    input logic [Rows*((PeKind == 0) ? 16 : 8)-1:0] load_data_i,
-    output logic weights_request_o,
-    output logic [31:0] weights_address_o,
-    output logic [15:0] weights_bytes_o,
-    input logic weights_ready_i,
-    input logic weights_valid_i,
-    input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
-    output logic store_request_o,  // writes
-    output logic [31:0] store_address_o,
-    output logic [15:0] store_bytes_o,
-    output logic [Columns*32-1:0] store_data_o,
-    input logic store_ready_i,
-    output logic operand_request_o,  // of the store unit: column registers, second operands
-    output logic [31:0] operand_address_o,
-    output logic [15:0] operand_bytes_o,
-    input logic operand_ready_i,
-    input logic operand_valid_i,
-    input logic [Columns*32-1:0] operand_data_i,
     // Trace, by unit: starts an instruction in this cycle, ends its oldest one with this cycle.
     output logic [3:0] trace_start_o,
     output logic [3:0] trace_end_o,
     // Performance counters: mmu_counters lists them.
     input logic [4:0] counter_i,
-    output logic [63:0] counter_o
+    output logic [63:0] counter_o,
+    `include "mmu_dram_ports.svh"
 );
   localparam int unsigned ElementBits = (PeKind == 0) ? 16 : 8;
   localparam int unsigned TimeBits = 20;

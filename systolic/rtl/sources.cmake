@@ -12,6 +12,11 @@ set(MMU_RTL_FILES
   mmu_walk.sv mmu_weight_fifo.sv mmu_weight_fifo_banks.sv mmu_weight_path.sv mmu_weights.sv)
 set(MMU_RTL_SOURCES ${MMU_RTL_FILES})
 list(TRANSFORM MMU_RTL_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+# Included by mmu_top and the modules around it.
+set(MMU_RTL_INCLUDED mmu_dram_ports.svh mmu_parameter_values.svh mmu_parameters.svh)
+set(MMU_RTL_INCLUDES ${MMU_RTL_INCLUDED})
+list(TRANSFORM MMU_RTL_INCLUDES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+set(MMU_RTL_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 # With the machine's ports as AXI4 masters, above mmu_top.
 set(MMU_AXI_SOURCES mmu_axi.sv mmu_axi_read.sv mmu_axi_write.sv)
 list(TRANSFORM MMU_AXI_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

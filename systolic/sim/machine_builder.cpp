@@ -196,7 +196,9 @@ class Build {
     command.push_back(model());
     for (const auto& [name, value] : rtl_parameters(plan_.machine, plan_.array))
       command.push_back(fmt::format("-G{}={}", name, value));
-    for (const RtlSource& source : sources_) command.push_back(copy_of(source).string());
+    command.push_back("-I" + (plan_.folder / "systolic/rtl").string());
+    for (const RtlSource& source : sources_)
+      if (!source.name.ends_with(".svh")) command.push_back(copy_of(source).string());
     // It looks for modules that no file declares, and for included files, in its current directory.
     const int status = run_logged(command, plan_.log, plan_.folder, model());
     if (status == 0) return;

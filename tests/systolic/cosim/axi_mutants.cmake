@@ -1,7 +1,7 @@
 # Seeded faults of the AXI4 ports, each of which random programs behind a memory that stalls must
 # find. The memory also finds broken rules of the protocol, and assertions those of the modules.
 # SPDX-License-Identifier: Apache-2.0
-include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
+include(Verilate)
 set(MUTANT_SELECTED mutant_pkg::selected)
 set(axi_files mmu_axi.sv mmu_axi_read.sv mmu_axi_write.sv)
 mmu_seed_begin(systolic/rtl ${axi_files})
@@ -51,7 +51,6 @@ set(root ${CMAKE_CURRENT_BINARY_DIR}/axi_mutants)
 mmu_seed_end(${root} ${axi_files})
 list(TRANSFORM axi_files PREPEND ${root}/systolic/rtl/)
 
-include(Verilate)
 add_executable(mmu_axi_mutants axi_mutants.cpp axi_memory.cpp)
 target_include_directories(mmu_axi_mutants PRIVATE ${root})
 target_include_directories(mmu_axi_mutants SYSTEM PRIVATE

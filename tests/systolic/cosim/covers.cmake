@@ -2,7 +2,6 @@
 # dataflows, which has all of them. Its assertions are on.
 # SPDX-License-Identifier: Apache-2.0
 include(Verilate)
-include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(covers "")
 set(assertions "")
 foreach(source IN LISTS MMU_RTL_SOURCES)
