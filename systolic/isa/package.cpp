@@ -97,6 +97,27 @@ std::string named_numbers() {
   return text;
 }
 
+/// The operations of the vector unit that have a property, as bits by number.
+std::string set_of_operations(std::string_view name, auto has) {
+  std::uint32_t numbers = 0;
+  for (const VectorOperationInfo& info : kVectorOperations)
+    numbers |= static_cast<std::uint32_t>(has(info)) << static_cast<int>(info.operation);
+  return fmt::format("  localparam logic [31:0] OPERATIONS_{} = 32'h{:08X};\n", name, numbers);
+}
+
+/// For the counters: what an operation reads, and its arithmetic.
+std::string sets_of_operations() {
+  const auto reads = [](std::string_view name, unsigned operand) {
+    return set_of_operations(name, [&](const auto& info) { return (info.reads & operand) != 0; });
+  };
+  const auto works = [](std::string_view name, VectorWork work) {
+    return set_of_operations(name, [&](const auto& info) { return info.work == work; });
+  };
+  return reads("READ_A", kReadsA) + reads("READ_B", kReadsB) + reads("READ_C", kReadsC) +
+         works("ADD", VectorWork::Add) + works("MULTIPLY", VectorWork::Multiply) +
+         works("FMA", VectorWork::Fma) + works("OTHER", VectorWork::Other);
+}
+
 std::string opcode_table() {
   std::string text = "| opcode | instruction | unit | what it does |\n|---|---|---|---|\n";
   for (const OpcodeInfo& info : opcodes())
@@ -149,7 +170,7 @@ std::string systemverilog_package() {
     text += constant("UNIT_" + upper(to_string(static_cast<Unit>(unit))), unit);
   text += "\n";
   text += opcode_enum();
-  text += "\n" + named_numbers();
+  text += "\n" + named_numbers() + sets_of_operations();
   for (const OpcodeInfo& info : opcodes())
     if (!info.fields.empty()) text += instruction_struct(info.mnemonic, info.fields);
   return text + instruction_struct("instruction", {}) + "endpackage\n";

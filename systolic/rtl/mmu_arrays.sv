@@ -17,7 +17,7 @@ module mmu_arrays #(
     output logic [Arrays-1:0] instruction_ready_o,
     output logic [4*Arrays-1:0] trace_start_o,
     output logic [4*Arrays-1:0] trace_end_o,
-    // Counter 24 holds the cycles in which another array had the ports. The others are mmu_top's.
+    // Counter 31 holds the cycles in which another array had the ports. The others are mmu_top's.
     input logic [4:0] counter_i,
     output logic [64*Arrays-1:0] counter_o,
     `include "mmu_dram_ports.svh"
@@ -53,7 +53,7 @@ module mmu_arrays #(
 
   logic [63:0] counts[Arrays];
   logic shows_waits_q;
-  always_ff @(posedge clk_i) shows_waits_q <= counter_i == 5'd24;
+  always_ff @(posedge clk_i) shows_waits_q <= counter_i == 5'd31;
 
   for (genvar a = 0; a < Arrays; a++) begin : gen_array
     localparam int unsigned Place = 4 * PlaceBits * a;

@@ -47,6 +47,13 @@ package mmu_pkg;
   localparam logic [4:0] OPERATION_TO_FLOAT = 5'd18;
   localparam logic [4:0] OPERATION_ROTATE = 5'd19;
   localparam logic [4:0] OPERATION_BROADCAST = 5'd20;
+  localparam logic [31:0] OPERATIONS_READ_A = 32'h001FFFFD;
+  localparam logic [31:0] OPERATIONS_READ_B = 32'h0003FFFE;
+  localparam logic [31:0] OPERATIONS_READ_C = 32'h00000420;
+  localparam logic [31:0] OPERATIONS_ADD = 32'h0000000C;
+  localparam logic [31:0] OPERATIONS_MULTIPLY = 32'h00000010;
+  localparam logic [31:0] OPERATIONS_FMA = 32'h00000020;
+  localparam logic [31:0] OPERATIONS_OTHER = 32'h0007FFC0;
 
   typedef struct packed {
     logic [27:0] unused_228;

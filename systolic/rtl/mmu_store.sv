@@ -40,8 +40,8 @@ module mmu_store #(
     output logic read_o,
     output logic [$clog2(AccumulatorRows)-1:0] read_row_o,
     input logic [Columns*32-1:0] read_data_i,
-    // For the counters: the Store that runs, and reads of accumulators by the vector unit.
-    output logic vector_sums_o,
+    // For the counters: the Store that runs, and the vector unit.
+    output mmu_vector_pkg::actions_t vector_actions_o,
     output logic [15:0] columns_o,
     output logic pool_o
 );
@@ -123,12 +123,14 @@ module mmu_store #(
         .arrival_data_i(operand_data_i),
         .sums_read_o(vector_read),
         .sums_row_o(vector_row),
-        .sums_data_i(read_data_i)
+        .sums_data_i(read_data_i),
+        .actions_o(vector_actions_o)
     );
   end else begin : gen_no_vector
     assign {vector_busy, vector_done, vector_request, vector_reads, vector_read} = '0;
     assign {vector_address, vector_bytes, vector_row} = '0;
     assign vector_data = '0;
+    assign vector_actions_o = '0;
   end
 
   // Rows of accumulators: asked for, in the output unit, presented. All move on unless a position
@@ -325,7 +327,6 @@ module mmu_store #(
   assign read_o = read || vector_read;
   assign read_row_o = vector_busy ? vector_row
                                   : row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
-  assign vector_sums_o = vector_read;
   assign columns_o = vector_busy ? 16'd0 : columns_q;
   assign pool_o = pool;
 endmodule

@@ -236,7 +236,8 @@ module mmu_top #(
       .padding_o(padding),
       .stall_o(stall)
   );
-  logic accumulator_read, store_pool, store_fills, vector_sums;
+  logic accumulator_read, store_pool, store_fills;
+  mmu_vector_pkg::actions_t vector_actions;
   logic [AccumulatorBits-1:0] accumulator_read_row;
   logic [15:0] store_columns;
   logic [Columns*32-1:0] accumulator_data;
@@ -323,14 +324,15 @@ module mmu_top #(
       .read_o(accumulator_read),
       .read_row_o(accumulator_read_row),
       .read_data_i(accumulator_data),
-      .vector_sums_o(vector_sums),
+      .vector_actions_o(vector_actions),
       .columns_o(store_columns),
       .pool_o(store_pool)
   );
 
   mmu_counters #(
       .Rows(Rows),
-      .Columns(Columns)
+      .Columns(Columns),
+      .VectorRows(VectorRows)
   ) u_counters (
       .clk_i, .start_i, .running_i(running),
       .halt_i(instruction_valid_i && instruction_ready_o && (push == '0)),
@@ -347,7 +349,7 @@ module mmu_top #(
       .store_grant_i(store_grant || fill_grant),
       .store_columns_i(store_columns),
       .store_pool_i(store_pool),
-      .vector_sums_i(vector_sums),
+      .vector_i(vector_actions),
       .tile_i(take),
       .dram_bytes_i({(store_grant ? store_bytes_o : 16'd0) +
                          (operand_grant ? operand_bytes_o : 16'd0), 16'd0,
@@ -359,6 +361,6 @@ module mmu_top #(
 
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
                  load_grant || weights_grant || store_grant || fill_grant || operand_grant ||
-                 load_valid_i || weights_valid_i || operand_valid_i;
+                 load_valid_i || weights_valid_i || operand_valid_i || vector_actions.write;
   assign {trace_end_o, trace_start_o} = {done, pop};
 endmodule

@@ -27,10 +27,12 @@ module mmu_vector #(
     // Accumulators.
     output logic sums_read_o,
     output logic [$clog2(AccumulatorRows)-1:0] sums_row_o,
-    input logic [Columns*32-1:0] sums_data_i
+    input logic [Columns*32-1:0] sums_data_i,
+    output mmu_vector_pkg::actions_t actions_o
 );
   localparam int unsigned RowBits = $clog2(VectorRows);
   localparam int unsigned LaneBits = $clog2(Columns);
+  localparam int unsigned Outstanding = 128;  // reads
 
   // VectorStore has the operands of VectorLoad in the same bits.
   mmu_pkg::vector_load_t vector_load;
@@ -52,10 +54,13 @@ module mmu_vector #(
   logic presents_q;     // a row of a store, at its port
   logic [2:0] valid_q;  // an operation's row: operands, product, result are there
 
-  logic reads_c, reads_row, asks, ends;
+  logic reads_a, reads_b, reads_c, reads_row, asks, ends;
   assign reads_c = op_q && with_c_q && !c_asked_q && (asks_left_q != '0);
   assign reads_row = (asks_left_q != '0) &&
                      ((op_q && !reads_c) || (store_q && (!presents_q || grant_i)));
+  assign reads_a = reads_row &&
+                   (store_q || (mmu_pkg::OPERATIONS_READ_A[operation_q] && !accumulators_q));
+  assign reads_b = reads_row && op_q && mmu_pkg::OPERATIONS_READ_B[operation_q] && !constant_q;
   assign asks = reads_row || (load_q && read_grant_i);
   assign ends = (load_q && arrival_i) || (store_q && grant_i) || (op_q && valid_q[2]);
 
@@ -68,10 +73,10 @@ module mmu_vector #(
       .write_i(ends && !store_q),
       .write_row_i(result_q[RowBits-1:0]),
       .write_data_i(load_q ? loaded : results),
-      .a_read_i(reads_row),
+      .a_read_i(reads_a),
       .a_row_i(a_q[RowBits-1:0]),
       .a_data_o(a_data),
-      .b_read_i(reads_c || reads_row),
+      .b_read_i(reads_b || reads_c),
       .b_row_i(reads_c ? c_q[RowBits-1:0] : b_q[RowBits-1:0]),
       .b_data_o(b_data)
   );
@@ -123,8 +128,7 @@ module mmu_vector #(
       operation_q <= vector_op.operation;
       accumulators_q <= vector_op.flags.accumulators;
       constant_q <= vector_op.flags.constant;
-      with_c_q <= (vector_op.operation == mmu_pkg::OPERATION_FMA) ||
-                  (vector_op.operation == mmu_pkg::OPERATION_SELECT);
+      with_c_q <= mmu_pkg::OPERATIONS_READ_C[vector_op.operation];
       narrow_q <= vector_load.flags.narrow;
       result_q <= is_op ? vector_op.destination : vector_load.row;
       step_q <= is_op ? vector_op.step : 16'd1;
@@ -190,7 +194,19 @@ module mmu_vector #(
   assign address_o = address_q;
   assign bytes_o = columns_q << (narrow_q ? 1 : 2);
   assign request_o = presents_q;
-  assign read_request_o = load_q && (asks_left_q != '0);
+  assign read_request_o = load_q && (asks_left_q != '0) &&
+                          ((ends_left_q - asks_left_q) != 16'(Outstanding));
   assign sums_read_o = op_q && reads_row && accumulators_q;
   assign sums_row_o = a_q[$clog2(AccumulatorRows)-1:0];
+
+  logic computes;
+  assign computes = ends && op_q;
+  assign actions_o.runs = start_i || busy_o;
+  assign actions_o.sums = sums_read_o;
+  assign actions_o.reads = 2'(reads_a) + 2'(reads_b || reads_c);
+  assign actions_o.write = ends && !store_q;
+  assign actions_o.add = computes && mmu_pkg::OPERATIONS_ADD[operation_q];
+  assign actions_o.multiply = computes && mmu_pkg::OPERATIONS_MULTIPLY[operation_q];
+  assign actions_o.fma = computes && mmu_pkg::OPERATIONS_FMA[operation_q];
+  assign actions_o.other = computes && mmu_pkg::OPERATIONS_OTHER[operation_q];
 endmodule

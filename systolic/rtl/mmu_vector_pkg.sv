@@ -5,6 +5,15 @@
 package mmu_vector_pkg;
   localparam logic [31:0] ONE = 32'h3F80_0000, MINUS_ZERO = 32'h8000_0000;
 
+  // Actions of the vector unit in a cycle, for the counters. Rows have a value for each column.
+  typedef struct packed {
+    logic runs;         // it has an instruction, or takes one
+    logic sums;         // reads a row of accumulators
+    logic [1:0] reads;  // rows of its memory
+    logic write;        // a row of it
+    logic add, multiply, fma, other;  // the arithmetic of a row that an operation writes
+  } actions_t;
+
   function automatic logic is_nan(input logic [31:0] x);
     is_nan = (x & 32'h7FFF_FFFF) > mmu_arithmetic_pkg::INFINITY;
   endfunction

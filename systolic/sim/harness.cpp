@@ -22,6 +22,13 @@ Counters counters_from(const std::array<std::uint64_t, kCounters>& values) {
   counters.weight_reads = values[15];
   std::copy_n(values.begin() + 16, kUnits, counters.dram_bytes.begin());
   std::copy_n(values.begin() + 20, kUnits, counters.instructions.begin());
+  counters.vector = {.cycles = values[24],
+                     .reads = values[25],
+                     .writes = values[26],
+                     .adds = values[27],
+                     .multiplies = values[28],
+                     .fmas = values[29],
+                     .others = values[30]};
   return counters;
 }
 

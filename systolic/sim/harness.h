@@ -15,7 +15,7 @@
 namespace triptych::mmu {
 
 /// The port that reads a performance counter by number (systolic/rtl/mmu_counters.sv).
-inline constexpr int kCounters = 24;
+inline constexpr int kCounters = 31;
 Counters counters_from(const std::array<std::uint64_t, kCounters>& values);
 
 enum class Status : std::uint8_t { Running, Halted, Illegal, Token, Timeout };

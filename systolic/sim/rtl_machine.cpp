@@ -9,7 +9,6 @@
 #include "systolic/dram/dram.h"
 #include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
-#include "systolic/isa/vector_counts.h"
 #include "systolic/sim/harness.h"
 #include "systolic/sim/save_file.h"
 #include "systolic/sim/wave_files.h"
@@ -64,7 +63,6 @@ class RtlMachine : public Machine {
       phase_ = Phase::After;
       halted_ = cycle;
       RunReport report{read_counters(), recorder.take(), {}, std::move(cells)};
-      report.counters.vector = vector_counts(program, report.times);
       if (!options.record_times) report.times.clear();
       return report;
     }
@@ -230,14 +228,6 @@ class RtlMachine : public Machine {
                        .sum = cell.sum,
                        .waiting = cell.waiting,
                        .passing = cell.passing});
-  }
-
-  /// Cycles by the times that the RTL reports of its instructions.
-  VectorCounts vector_counts(const Program& program, const std::vector<InstructionTimes>& times) {
-    VectorCounts counts = vector_actions(program, config_);
-    for (std::size_t i = 0; i < program.size(); ++i)
-      if (is_vector_instruction(program[i])) counts.cycles += times[i].end - times[i].start;
-    return counts;
   }
 
   Counters read_counters() {

@@ -3,12 +3,39 @@
 
 #include <fmt/core.h>
 
+#include <bit>
 #include <stdexcept>
 
-#include "systolic/isa/vector_counts.h"
+#include "systolic/isa/vector_operations.h"
 #include "systolic/twin/timing_model.h"
 
 namespace triptych::mmu {
+namespace {
+
+bool is_vector_instruction(const Instruction& instruction) {
+  const Opcode opcode = instruction.opcode();
+  return opcode == Opcode::VectorLoad || opcode == Opcode::VectorStore ||
+         opcode == Opcode::VectorOp;
+}
+
+/// Actions of the vector unit, its cycles aside.
+VectorCounts actions_of(const VectorOp& op, std::uint64_t columns) {
+  const VectorOperationInfo& info = vector_operation(op.operation);
+  unsigned from_memory = info.reads;
+  if (op.accumulators) from_memory &= ~kReadsA;
+  if (op.constant) from_memory &= ~kReadsB;
+  const std::uint64_t values = op.count * columns;
+  VectorCounts counts;
+  counts.reads = values * static_cast<unsigned>(std::popcount(from_memory));
+  counts.writes = values;
+  if (info.work == VectorWork::Add) counts.adds = values;
+  if (info.work == VectorWork::Multiply) counts.multiplies = values;
+  if (info.work == VectorWork::Fma) counts.fmas = values;
+  if (info.work == VectorWork::Other) counts.others = values;
+  return counts;
+}
+
+}  // namespace
 
 Timing::Timing(const Program& program, const MachineConfig& machine, Dram& dram, bool record_times)
     : program_(program),
@@ -71,8 +98,7 @@ void Timing::end(std::size_t unit, std::size_t index, Cycle cycle, unsigned take
     if ((program_[index].signal() & takers) >> taker & 1)
       tokens_[unit][taker].given.push_back(cycle);
   if (record_times_) report_.times[index].end = cycle;
-  if (is_vector_instruction(program_[index]))
-    report_.counters.vector.cycles += cycle - store_begin_;
+  if (is_vector_instruction(program_[index])) count_vector(program_[index], cycle - store_begin_);
 }
 
 bool Timing::pop_load() {
@@ -219,6 +245,21 @@ void Timing::count(const Matmul& matmul, const TileTimes& tile, std::uint64_t sl
   counters.accumulator_writes += std::uint64_t{rows_written(matmul)} * tile.columns;
   if (reads_accumulators(matmul)) counters.accumulator_reads += used * tile.columns;
   if (stays) counters.weight_reads += std::uint64_t{machine_.rows} * machine_.columns;
+}
+
+void Timing::count_vector(const Instruction& instruction, std::uint64_t cycles) {
+  VectorCounts& counts = report_.counters.vector;
+  const std::uint64_t columns = machine_.columns;
+  counts.cycles += cycles;
+  if (instruction.opcode() == Opcode::VectorLoad) {
+    counts.writes += decode<VectorLoad>(instruction).count * columns;
+  } else if (instruction.opcode() == Opcode::VectorStore) {
+    counts.reads += decode<VectorStore>(instruction).count * columns;
+  } else {
+    const auto op = decode<VectorOp>(instruction);
+    counts += actions_of(op, columns);
+    if (op.accumulators) report_.counters.accumulator_reads += op.count * columns;
+  }
 }
 
 bool Timing::pop_store() {
@@ -401,8 +442,6 @@ RunReport Timing::finish() {
   halt = std::max({halt, last_left_, tiles_.idle()});
   stall(Stall::Drain, halt, kUnknown);
   report_.counters.cycles = halt;
-  report_.counters.vector += vector_actions(program_, machine_);
-  report_.counters.accumulator_reads += vector_sums(program_, machine_);
   if (record_times_) report_.times.back() = {halt, halt};
   return std::move(report_);
 }

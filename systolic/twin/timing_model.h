@@ -66,6 +66,7 @@ class Timing {
   bool pop_store();
   bool pop_matmul(std::size_t index, Cycle seen, Cycle tokens);
   void count(const Matmul& matmul, const TileTimes& tile, std::uint64_t slots);
+  void count_vector(const Instruction& instruction, std::uint64_t cycles);
   std::uint64_t slots_of(const Matmul& matmul);
   void start_store(const Store& store, std::size_t index, Cycle cycle);
   void start_rows(std::size_t port, std::size_t index, Cycle first);

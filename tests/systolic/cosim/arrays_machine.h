@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <verilated.h>
 #include <verilated_sym_props.h>
 
 #include <cstring>
@@ -11,30 +10,19 @@
 #include <vector>
 
 #include "systolic/dram/dram.h"
-#include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
-#include "systolic/isa/vector_counts.h"
 #include "systolic/sim/harness.h"
+#include "tests/systolic/cosim/verilated_bench.h"
 
 namespace triptych::mmu {
 
 /// Model is Verilator's class of mmu_arrays. Its parameters are the machine's. The counts of DRAM
 /// bursts and row misses are those of all arrays, in the first report.
 template <class Model>
-class ArraysMachine : public Arrays {
+class ArraysMachine : private VerilatedBench<Model>, public Arrays {
  public:
   explicit ArraysMachine(const MachineConfig& config)
-      : config_(config), memory_(config.dram_bytes), dram_(config.dram) {
-    context_.assertOn(true);
-    model_.weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
-    model_.rst_ni = 0;
-    tick();
-    model_.rst_ni = 1;
-  }
-  ~ArraysMachine() override {
-    Verilated::threadContextp(&context_);
-    model_.final();
-  }
+      : VerilatedBench<Model>(config), dram_(config.dram) {}
 
   const MachineConfig& config() const override { return config_; }
   std::span<std::byte> dram() override { return memory_.bytes(); }
@@ -76,6 +64,9 @@ class ArraysMachine : public Arrays {
   }
 
  private:
+  using Bench = VerilatedBench<Model>;
+  using Bench::config_, Bench::memory_, Bench::model_, Bench::bytes_of, Bench::settle, Bench::tick;
+
   /// The ports of the DRAM, in the order of their grants.
   enum Port : std::uint8_t { kWeights, kStore, kOperand, kLoad };
 
@@ -83,28 +74,11 @@ class ArraysMachine : public Arrays {
   static unsigned bits_of(Bits bits, std::size_t width, std::size_t array) {
     return static_cast<unsigned>(std::uint64_t{bits} >> (width * array)) & ((1U << width) - 1);
   }
-  template <class Signal>
-  static std::byte* bytes_of(Signal& signal) {
-    return reinterpret_cast<std::byte*>(&signal);
-  }
-
-  void settle() {
-    model_.clk_i = 0;
-    model_.eval();
-  }
-  void tick() {
-    model_.clk_i = 1;
-    model_.eval();
-  }
   void begin() {
     dram_.reset();
     for (auto& port : answers_) port.clear();
-    model_.instruction_valid_i = 0;
     model_.load_valid_i = model_.weights_valid_i = model_.operand_valid_i = 0;
-    model_.start_i = 1;
-    settle();
-    tick();
-    model_.start_i = 0;
+    this->start();
   }
   void present(std::span<const Program> programs, const std::vector<std::size_t>& next) {
     unsigned valid = 0;
@@ -157,13 +131,10 @@ class ArraysMachine : public Arrays {
   std::vector<RunReport> reports(std::span<const Program> programs,
                                  std::vector<TimesRecorder>& recorders) {
     std::vector<std::array<std::uint64_t, kCounters + 1>> values(programs.size());
-    for (std::size_t i = 0; i <= kCounters; ++i) {
-      model_.counter_i = static_cast<std::uint8_t>(i);
-      settle();
-      tick();
+    this->read_counters(kCounters + 1, [&](std::size_t i) {
       for (std::size_t a = 0; a < programs.size(); ++a)
         std::memcpy(&values[a][i], bytes_of(model_.counter_o) + 8 * a, 8);
-    }
+    });
     std::vector<RunReport> reports;
     for (std::size_t a = 0; a < programs.size(); ++a) {
       std::array<std::uint64_t, kCounters> own{};
@@ -171,10 +142,6 @@ class ArraysMachine : public Arrays {
       reports.push_back({counters_from(own), recorders[a].take(), {}, {}});
       Counters& counters = reports.back().counters;
       counters.arbiter_wait_cycles = values[a][kCounters];
-      counters.vector = vector_actions(programs[a], config_);
-      for (std::size_t i = 0; i < programs[a].size(); ++i)
-        if (is_vector_instruction(programs[a][i]))
-          counters.vector.cycles += reports[a].times[i].end - reports[a].times[i].start;
     }
     reports[0].counters.dram_bursts = dram_.bursts();
     reports[0].counters.dram_row_misses = dram_.row_misses();
@@ -188,7 +155,7 @@ class ArraysMachine : public Arrays {
     const auto find = [&](std::size_t bank) {
       const std::string path = "TOP.mmu_arrays.gen_array[" + std::to_string(array) +
                                "].u_mmu.u_datapath." + banks + "[" + std::to_string(bank) + "].";
-      return context_.scopeFind((path + memory).c_str());
+      return this->context_.scopeFind((path + memory).c_str());
     };
     while (const VerilatedScope* scope = find(found.size()))
       found.push_back(scope->varFind("memory_q"));
@@ -204,11 +171,7 @@ class ArraysMachine : public Arrays {
     return values;
   }
 
-  MachineConfig config_;
-  Memory memory_;
   Dram dram_;
-  VerilatedContext context_;
-  Model model_{&context_};
   std::array<std::deque<Answers::Answer>, 4> answers_;
 };
 

@@ -2,37 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <verilated.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
-#include "systolic/isa/vector_counts.h"
 #include "systolic/sim/harness.h"
 #include "tests/systolic/cosim/axi_memory.h"
+#include "tests/systolic/cosim/verilated_bench.h"
 
 namespace triptych::mmu {
 
 /// Model is Verilator's class of mmu_axi. Its parameters are the machine's.
 template <class Model>
-class AxiMachine : public Machine {
+class AxiMachine : private VerilatedBench<Model>, public Machine {
  public:
   /// All random times follow from the seed.
   AxiMachine(const MachineConfig& config, const AxiTiming& timing, std::uint32_t seed)
-      : config_(config), memory_(config.dram_bytes), timing_(timing), random_(seed) {
-    context_.assertOn(true);
-    model_.weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
-    model_.rst_ni = 0;
-    tick();
-    model_.rst_ni = 1;
-  }
-  ~AxiMachine() override {
-    Verilated::threadContextp(&context_);
-    model_.final();
-  }
+      : VerilatedBench<Model>(config), timing_(timing), random_(seed) {}
 
   const MachineConfig& config() const override { return config_; }
   std::span<std::byte> dram() override { return memory_.bytes(); }
@@ -42,7 +29,7 @@ class AxiMachine : public Machine {
   /// Bursts that the load unit has read.
   std::uint64_t load_bursts() const { return reads_[0].count(); }
 
-  /// `times`, the cycles of the vector unit and the DRAM's own counters stay empty.
+  /// `times` and the DRAM's own counters stay empty.
   RunReport run(const Program& program, const RunOptions& options) override {
     check_program(program, config_);
     TimesRecorder recorder(program);
@@ -73,9 +60,7 @@ class AxiMachine : public Machine {
       if (status != Status::Halted) throw_stopped(status, cycle, program, next, recorder);
       check_idle();
       silence();
-      Counters counters = read_counters();
-      counters.vector = vector_actions(program, config_);
-      return {counters, {}, {}, {}};
+      return {read_counters(), {}, {}, {}};
     }
   }
 
@@ -96,9 +81,12 @@ class AxiMachine : public Machine {
  private:
   static constexpr std::uint64_t kPatience = 10'000;  ///< cycles, more than the memory needs
 
+  using Bench = VerilatedBench<Model>;
+  using Bench::config_, Bench::memory_, Bench::model_, Bench::settle, Bench::tick;
+
   template <class Port>
   static std::byte& bytes_of(Port& port) {
-    return reinterpret_cast<std::byte&>(port);
+    return *Bench::bytes_of(port);
   }
   template <class Value, class Bank, std::size_t width>
   static std::vector<Value> rows_of(const VlUnpacked<Bank, width>& banks) {
@@ -108,25 +96,13 @@ class AxiMachine : public Machine {
     return values;
   }
 
-  void settle() {
-    model_.clk_i = 0;
-    model_.eval();
-  }
-  void tick() {
-    model_.clk_i = 1;
-    model_.eval();
-  }
   void silence() {
     for (AxiReads& port : reads_) port.silence();
     writes_.silence();
   }
   void begin() {
     silence();
-    model_.instruction_valid_i = 0;
-    model_.start_i = 1;
-    settle();
-    tick();
-    model_.start_i = 0;
+    this->start();
   }
   void check_idle() const {
     const bool idle = writes_.idle() &&
@@ -135,21 +111,12 @@ class AxiMachine : public Machine {
   }
   Counters read_counters() {
     std::array<std::uint64_t, kCounters> values{};
-    for (int i = 0; i < kCounters; ++i) {
-      model_.counter_i = static_cast<std::uint8_t>(i);
-      settle();
-      tick();
-      values[static_cast<std::size_t>(i)] = model_.counter_o;
-    }
+    Bench::read_counters(kCounters, [&](std::size_t i) { values[i] = model_.counter_o; });
     return counters_from(values);
   }
 
-  MachineConfig config_;
-  Memory memory_;
   AxiTiming timing_;
   std::mt19937 random_;
-  VerilatedContext context_;
-  Model model_{&context_};
   std::array<AxiReads, 3> reads_{
       AxiReads{"load",
                {model_.load_arvalid_o, model_.load_arready_i, model_.load_araddr_o,

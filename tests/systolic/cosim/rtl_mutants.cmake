@@ -1,7 +1,7 @@
 # Seeded faults of the RTL, each of which the co-simulation must find on mmu4, with PEs of one or
 # of three cycles, both dataflows or a vector unit, or on an array whose rows are no power of two.
 # SPDX-License-Identifier: Apache-2.0
-include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
+include(Verilate)
 set(MUTANT_SELECTED mutant_pkg::selected)
 mmu_seed_begin(systolic/rtl ${MMU_RTL_FILES})
 
@@ -196,13 +196,20 @@ mmu_seed(vector_answers_are_operands mmu_store.sv "operand_arrival_i && !loading
          "operand_arrival_i && !loading")
 mmu_seed(vector_unit_is_never_busy mmu_store.sv "!store_q && !loading && !vector_busy"
          "!store_q && !loading")
-mmu_seed(vector_sums_are_not_counted mmu_counters.sv "(vector_sums_i ? 32'(Columns) : 32'd0)" "32'd0")
+mmu_seed(vector_sums_are_not_counted mmu_counters.sv "(vector_i.sums ? 32'(Columns) : 32'd0)"
+         "32'd0")
+mmu_seed(vector_fmas_are_not_counted mmu_counters.sv "vector_i.fma ? 32'(Columns) : 32'd0" "32'd0")
+mmu_seed(vector_pop_is_no_cycle mmu_vector.sv "start_i || busy_o" "busy_o")
+mmu_seed(vector_sums_are_reads mmu_vector.sv "!accumulators_q" "1'b1")
+mmu_seed(vector_constants_are_reads mmu_vector.sv "!constant_q" "1'b1")
+mmu_seed(vector_c_is_not_counted mmu_vector.sv "2'(reads_b || reads_c)" "2'(reads_b)")
+mmu_seed(vector_stores_are_writes mmu_vector.sv "actions_o.write = ends && !store_q"
+         "actions_o.write = ends && (!store_q || SEEDED)")
 
 set(root ${CMAKE_CURRENT_BINARY_DIR}/rtl_mutants)
 mmu_seed_end(${root} ${MMU_RTL_FILES})
 list(TRANSFORM MMU_RTL_FILES PREPEND ${root}/systolic/rtl/ OUTPUT_VARIABLE mutated)
 
-include(Verilate)
 add_executable(mmu_rtl_mutants rtl_mutants.cpp)
 target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
