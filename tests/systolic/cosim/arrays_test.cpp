@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <charconv>
-#include <string_view>
-
 #include "Vmmu_arrays_2.h"
 #include "Vmmu_arrays_3.h"
 #include "systolic/driver/pair.h"
@@ -14,13 +11,11 @@
 #include "systolic/twin/twin.h"
 #include "tests/systolic/cosim/arrays_machine.h"
 #include "tests/systolic/cosim/compare.h"
+#include "tests/systolic/cosim/random_programs.h"
 #include "tests/systolic/cosim/synchronise.h"
 
 namespace triptych::mmu {
 namespace {
-
-std::uint32_t programs_each = 100;
-std::uint32_t first_seed = 1;
 
 /// Two arrays of 4 x 4 PEs with a vector unit.
 MachineConfig two_arrays() {
@@ -88,7 +83,7 @@ void expect_equal(Arrays& twin, Arrays& rtl, const Round& round) {
 
 template <class Model>
 void expect_twin_equals_the_rtl(const MachineConfig& machine) {
-  for (std::uint32_t seed = first_seed; seed < first_seed + programs_each; ++seed) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
     std::mt19937 random(seed);
     const Round round = random_round(machine, random);
     const auto twin = open_twin_arrays(round.machine);
@@ -125,7 +120,7 @@ TEST(Arrays, a_full_queue_of_reads_makes_the_arrays_wait) {
 
 /// The arbiter takes no time.
 TEST(Arrays, an_array_with_idle_neighbours_keeps_its_cycles) {
-  for (std::uint32_t seed = first_seed; seed < first_seed + programs_each; ++seed) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
     std::mt19937 random(seed);
     Round round = random_round(two_arrays(), random);
     const std::size_t busy = seed % 2;
@@ -138,18 +133,8 @@ TEST(Arrays, an_array_with_idle_neighbours_keeps_its_cycles) {
 }
 
 }  // namespace
-
-void parse_arguments(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    std::uint32_t& target = std::string_view(argv[i]) == "--seed" ? first_seed : programs_each;
-    std::from_chars(argv[i + 1], argv[i + 1] + std::strlen(argv[i + 1]), target);
-  }
-}
-
 }  // namespace triptych::mmu
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  triptych::mmu::parse_arguments(argc, argv);
-  return RUN_ALL_TESTS();
+  return triptych::mmu::run_tests_of_random_programs(argc, argv, 100);
 }

@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <charconv>
 #include <cstring>
-#include <string_view>
 
 #include "Vmmu_axi_3x12.h"
 #include "Vmmu_axi_3x12___024root.h"
@@ -15,17 +13,15 @@
 #include "tests/systolic/cosim/axi_machine.h"
 #include "tests/systolic/cosim/axi_random.h"
 #include "tests/systolic/cosim/compare.h"
+#include "tests/systolic/cosim/random_programs.h"
 
 namespace triptych::mmu {
 namespace {
 
-std::uint32_t programs = 150;
-std::uint32_t first_seed = 1;
-
 /// The model's parameters are the machine's.
 template <class Model>
 void expect_the_twins_bits(const MachineConfig& machine) {
-  for (std::uint32_t seed = first_seed; seed < first_seed + programs; ++seed) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
     std::mt19937 random(seed);
     const Case test = random_axi_case(machine, random);
     const AxiTiming timing = random_timing(machine, random);
@@ -133,18 +129,8 @@ TEST(Axi, programs_have_the_twins_bits_with_few_short_bursts) {
 }
 
 }  // namespace
-
-void parse_arguments(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    std::uint32_t& target = std::string_view(argv[i]) == "--seed" ? first_seed : programs;
-    std::from_chars(argv[i + 1], argv[i + 1] + std::strlen(argv[i + 1]), target);
-  }
-}
-
 }  // namespace triptych::mmu
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  triptych::mmu::parse_arguments(argc, argv);
-  return RUN_ALL_TESTS();
+  return triptych::mmu::run_tests_of_random_programs(argc, argv, 150);
 }

@@ -6,21 +6,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <charconv>
 #include <cstring>
-#include <string_view>
 
 #include "systolic/driver/driver.h"
 #include "systolic/twin/twin.h"
 #include "tests/systolic/cosim/compare.h"
+#include "tests/systolic/cosim/random_programs.h"
 #include "tests/systolic/cosim/stepper.h"
 #include "tests/systolic/cosim/synchronise.h"
 
 namespace triptych::mmu {
 namespace {
-
-std::uint32_t programs = 300;
-std::uint32_t first_seed = 1;
 
 std::unique_ptr<Machine> open_driver_rtl(const MachineConfig& machine) {
   return open_machine(machine, Simulation::Rtl);
@@ -34,7 +30,7 @@ void expect_equal(const Case& test, std::uint32_t seed, const Opener& first, con
 }
 
 TEST(Cosimulation, twin_equals_the_stepper_on_random_programs) {
-  for (std::uint32_t seed = first_seed; seed < first_seed + programs; ++seed) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
     std::mt19937 random(seed);
     const Case test = random_case(random_machine(random), random);
     expect_equal(test, seed, open_twin, open_stepper);
@@ -76,7 +72,7 @@ TEST(Cosimulation, a_failure_is_shrunk_and_named) {
 TEST(Cosimulation, twin_equals_the_rtl_on_random_programs) {
   const std::vector<std::string> machines = rtl_machines();
   if (machines.empty()) GTEST_SKIP() << "this build has no RTL (TRIPTYCH_ENABLE_RTL)";
-  for (std::uint32_t seed = first_seed; seed < first_seed + programs; ++seed) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
     std::mt19937 random(seed);
     const MachineConfig machine = find_machine(machines[seed % machines.size()]);
     const Case test = random_case(vary_machine(machine, random), random);
@@ -85,19 +81,9 @@ TEST(Cosimulation, twin_equals_the_rtl_on_random_programs) {
   }
 }
 
-void parse_arguments(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view name = argv[i];
-    std::uint32_t& target = name == "--seed" ? first_seed : programs;
-    std::from_chars(argv[i + 1], argv[i + 1] + std::strlen(argv[i + 1]), target);
-  }
-}
-
 }  // namespace
 }  // namespace triptych::mmu
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  triptych::mmu::parse_arguments(argc, argv);
-  return RUN_ALL_TESTS();
+  return triptych::mmu::run_tests_of_random_programs(argc, argv, 300);
 }
