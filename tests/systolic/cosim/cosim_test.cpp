@@ -38,6 +38,15 @@ TEST(Cosimulation, twin_equals_the_stepper_on_random_programs) {
   }
 }
 
+TEST(Cosimulation, twin_equals_the_stepper_with_a_vector_unit) {
+  for (std::uint32_t seed = random_programs.first_seed; seed < random_programs.end(); ++seed) {
+    std::mt19937 random(seed);
+    const Case test = random_case(random_vector_machine(random), random);
+    expect_equal(test, seed, open_twin, open_stepper);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(Cosimulation, random_programs_reach_every_stall_and_counter) {
   Counters sum;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {

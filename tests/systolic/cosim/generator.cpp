@@ -488,6 +488,14 @@ MachineConfig random_machine(std::mt19937& random) {
   return vary_machine(machine, random);
 }
 
+MachineConfig random_vector_machine(std::mt19937& random) {
+  MachineConfig machine = random_machine(random);
+  machine.pe = PeKind::Bf16;
+  machine.pe_latency = 1;
+  machine.vector_rows = Dice(random).among({8U, 16U, 64U});
+  return machine;
+}
+
 Case random_case(const MachineConfig& machine, std::mt19937& random) {
   Case result{machine, ProgramDice(machine, random).draw(), {}};
   result.dram = random_memory(random);

@@ -23,6 +23,8 @@ struct Case {
 
 /// Any small machine with any DRAM.
 MachineConfig random_machine(std::mt19937& random);
+/// One with a vector unit.
+MachineConfig random_vector_machine(std::mt19937& random);
 /// The given machine with any weight scheme and any DRAM.
 MachineConfig vary_machine(MachineConfig machine, std::mt19937& random);
 Case random_case(const MachineConfig& machine, std::mt19937& random);

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set(MUTANT_SELECTED seeded_fault)
 set(sources activations.cpp array.cpp functional.cpp gather.cpp grid.cpp output.cpp timing.cpp
-            weight_tiles.cpp)
+            vector_unit.cpp weight_tiles.cpp)
 set(headers operand_pipe.h requests.h)  # of timing.cpp and weight_tiles.cpp alone
 mmu_seed_begin(systolic/twin ${sources} ${headers})
 
@@ -101,6 +101,21 @@ mmu_seed(residual_wraps output.cpp "cut_to_i32(std::int64_t{value} + residual)"
 mmu_seed(mask_of_zeros output.cpp "values[c] > 0" "values[c] >= 0")
 mmu_seed(pools_in_a_cycle timing.cpp "stream.presented + cycles_per_position_"
          "stream.presented + 1")
+# vector unit
+mmu_seed(vector_store_a_cycle_early timing.cpp "start_rows(kStore, index, cycle + 2)"
+         "start_rows(kStore, index, cycle + (SEEDED ? 1 : 2))")
+mmu_seed(vector_constants_are_reads timing.cpp "if (op.constant) from_memory"
+         "if (op.constant && !SEEDED) from_memory")
+mmu_seed(vector_sums_are_not_counted timing.cpp "if (op.accumulators) report_"
+         "if (op.accumulators && !SEEDED) report_")
+mmu_seed(vector_subtracts_nothing vector_unit.cpp "b ^ 0x80000000" "b")
+mmu_seed(vector_smaller_of_equal_ones vector_unit.cpp "larger(b, a) ? a : b" "larger(a, b) ? b : a")
+mmu_seed(vector_compares_subnormals vector_unit.cpp "flush(number(a)) > flush(number(b))"
+         "number(a) > number(b)")
+mmu_seed(vector_rotates_by_one vector_unit.cpp "(lane + op.scalar) % columns" "(lane + 1) % columns")
+mmu_seed(vector_columns_are_not_cleared vector_unit.cpp "std::fill_n(to, columns_, 0);"
+         "if (!SEEDED) std::fill_n(to, columns_, 0);")
+mmu_seed(vector_constants_are_rows vector_unit.cpp "!op.constant" "true")
 
 set(root ${CMAKE_CURRENT_BINARY_DIR}/mutants)
 mmu_seed_end(${root} ${sources} ${headers})

@@ -15,7 +15,8 @@ int seeded_fault = 0;
 int main(int argc, char** argv) {
   using namespace triptych::mmu;
   const auto random = [](std::mt19937& stream) {
-    return random_case(random_machine(stream), stream);
+    const bool vector = stream() % 4 == 0;
+    return random_case(vector ? random_vector_machine(stream) : random_machine(stream), stream);
   };
   return find_faults({.faults = kMutants,
                       .selected = &seeded_fault,
