@@ -11,7 +11,9 @@
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/tiles/stored_images.h"
+#include "backends/cpu/windows/max_rows.h"
 #include "backends/cpu/windows/window_plane.h"
+#include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
 #include "core/base/reduction.h"
 
@@ -114,11 +116,19 @@ class MaxPoolKernel : public Kernel {
   MaxPoolKernel(const KernelQuery& query, const Device& device)
       : planes_(query.as<MaxPool>().window(query.inputs[0].spec.shape), query.inputs[0],
                 query.outputs[0]),
-        two_by_two_(is_two_by_two(planes_.window)) {
-    if (kFast && !two_by_two_) scratch_ = plane_scratch<T>(planes_.window, device);
+        two_by_two_(is_two_by_two(planes_.window)),
+        by_rows_(std::is_same_v<T, float> && !two_by_two_ && takes_max_rows(planes_.window)),
+        threads_(device_threads(device)) {
+    if (kFast && !two_by_two_ && !by_rows_) scratch_ = plane_scratch<T>(planes_.window, device);
   }
 
-  std::size_t scratch_bytes() const override { return scratch_ ? scratch_->bytes() : 0; }
+  std::size_t scratch_bytes() const override {
+    if (by_rows_) {
+      const auto floats = checked_mul(threads_, max_rows_floats(planes_.window));
+      return static_cast<std::size_t>(checked_mul(floats, sizeof(float)));
+    }
+    return scratch_ ? scratch_->bytes() : 0;
+  }
 
   void run(const KernelArgs& args) override {
     const auto before = [&] {
@@ -133,6 +143,9 @@ class MaxPoolKernel : public Kernel {
       T* y = args.out<T>(0) + out;
       if constexpr (kFast) {
         if (two_by_two_) return max_two_by_two(planes_.window, x, y);
+        if constexpr (std::is_same_v<T, float>) {
+          if (by_rows_) return run_rows(x, args.scratch, y);
+        }
         if (scratch_) return run_plane(x, args.scratch, y);
       }
       for_each_maximum(planes_.window, x, [=](auto output, auto best) { y[output] = x[best]; });
@@ -140,6 +153,12 @@ class MaxPoolKernel : public Kernel {
   }
 
  private:
+  void run_rows(const float* x, std::byte* scratch, float* y) const {
+    auto* rows =
+        reinterpret_cast<float*>(scratch) + thread_index() * max_rows_floats(planes_.window);
+    max_of_windows(planes_.window, x, rows, y);
+  }
+
   void run_plane(const T* x, std::byte* scratch, T* y) const {
     const auto& layout = scratch_->layout();
     T *plane = scratch_->plane(scratch), *outputs = scratch_->outputs(scratch);
@@ -151,6 +170,8 @@ class MaxPoolKernel : public Kernel {
 
   Planes planes_;
   bool two_by_two_;
+  bool by_rows_;  ///< see windows/max_rows.h
+  std::int64_t threads_;
   std::optional<PlaneScratch<T>> scratch_;
 };
 

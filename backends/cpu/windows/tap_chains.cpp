@@ -12,6 +12,8 @@
 // Must come after foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/windows/largest-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace triptych::cpu::HWY_NAMESPACE {
 namespace {
@@ -199,23 +201,12 @@ void add(const float* plane, Taps taps, std::int64_t outputs, float* sums) {
       [](std::size_t, auto x, auto sum) { return hn::Add(sum, x); }, sums);
 }
 
-/// The lanes of x that outrank those of `most` (core/base/reduction.h).
-template <class V>
-HWY_INLINE auto outranking(V x, V most) {
-  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
-    return hn::Or(hn::Gt(x, most), hn::IsNaN(x));
-  } else {
-    return hn::Gt(x, most);
-  }
-}
-
 template <class T>
 HWY_INLINE void largest(const T* plane, Taps taps, std::int64_t outputs, T* y) {
   const hn::CappedTag<T, kChainBlock / kVectors> d;
   chains(
       d, plane, taps, outputs, [=](const T* first) { return hn::LoadU(d, first); },
-      [](std::size_t, auto x, auto most) { return hn::IfThenElse(outranking(x, most), x, most); },
-      y);
+      [](std::size_t, auto x, auto most) { return largest_of(x, most); }, y);
 }
 
 void largest_float(const float* plane, Taps taps, std::int64_t outputs, float* y) {

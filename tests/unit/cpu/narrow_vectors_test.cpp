@@ -9,6 +9,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
+#include "core/ops/pool.h"
 #include "tests/unit/cpu/run_kernel.h"
 
 namespace triptych::cpu {
@@ -77,6 +78,20 @@ TEST(NarrowVectors, sum_the_gradient_of_the_weights) {
   for (const auto& [height, width] : kImages) {
     expect_right(gradient, operands({2, 3, height, width}, {2, 5, height, width}),
                  {"gemm", "direct", "winograd-4x4", "winograd-2x2"});
+  }
+}
+
+TEST(NarrowVectors, find_maxima) {
+  MaxPool pool;
+  pool.kernel_shape = {3, 3};
+  pool.pads = {1, 1, 1, 1};
+  for (const std::int64_t stride : {1, 2}) {
+    pool.strides = {stride, stride};
+    for (const auto& [height, width] : kImages) {
+      std::vector<Tensor> inputs;
+      inputs.push_back(random_tensor({2, 3, height, width}));
+      expect_right(pool, inputs, {"planes"});
+    }
   }
 }
 

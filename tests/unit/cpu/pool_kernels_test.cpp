@@ -63,7 +63,9 @@ std::vector<Pooling> poolings() {
   std::vector<Pooling> list = {
       {{2, 3, 30, 41}, window(3, 2, 0), true}, {{1, 70, 7, 7}, window(7, 7, 0)},
       {{2, 3, 1, 1}, window(3, 1, 1)},         {{2, 3, 6, 9}, window(2, 3, 0)},
-      {{1, 2, 40, 40}, window(33, 1, 0)},      {{3, 2, 90, 95}, window(3, 1, 1)}};
+      {{1, 2, 40, 40}, window(33, 1, 0)},      {{3, 2, 90, 95}, window(3, 1, 1)},
+      {{2, 3, 55, 57}, window(3, 2, 1)},       {{1, 2, 30, 70}, window(6, 2, 2)},
+      {{1, 2, 9, 12}, window(2, 1, 0)},        {{1, 2, 50, 20}, window(18, 2, 8)}};
   RandomStream random(21, 0);
   for (int i = 0; i < 150; ++i) list.push_back(random_pooling(random));
   return list;
