@@ -24,6 +24,25 @@ constexpr std::int64_t kBlocksPerThread = 4;
 // Less work than this is not worth a task of its own.
 constexpr std::int64_t kTaskMultiplies = 65536;
 
+// Columns of outputs from which on sums are finished as they are copied. Shorter rows leave the
+// last vectors of each mostly empty.
+constexpr std::int64_t kLongRow = 48;
+
+/// Copies rows of sums of one channel, finished.
+void finish_rows(const FloatFinish& finish, std::int64_t channel, const float* sums,
+                 const RowCopy& copy, float* y) {
+  finish.with(channel, [=](const auto& finished) {
+    simd([=] {
+      for (std::int64_t r = 0; r < copy.rows; ++r) {
+        const float* from = sums + r * copy.from_stride;
+        float* to = y + r * copy.to_stride;
+#pragma GCC ivdep
+        for (std::int64_t c = 0; c < copy.columns; ++c) to[c] = finished(from[c]);
+      }
+    });
+  });
+}
+
 /// Floats of a laid-out plane, which begins at a cache line.
 std::int64_t plane_floats(const WindowPlane& layout) { return round_up(layout.elements(), 16); }
 
@@ -166,8 +185,12 @@ class ConvInPlace : public FloatConv {
     const RowCopy copy = {rows.size(), g_.window.out[1], layout_.pitch(), g_.window.out[1]};
     const FloatFinish finish(args, channel, relu_);
     for (std::int64_t o = 0; o < g_.group_out(); ++o, sums += stride, y += g_.out_plane()) {
-      finish_sums(finish, o, sums, stride);
-      copy_rows(sums, copy, y);
+      if (copy.columns >= kLongRow) {
+        finish_rows(finish, o, sums, copy, y);
+      } else {
+        finish_sums(finish, o, sums, stride);
+        copy_rows(sums, copy, y);
+      }
     }
   }
 

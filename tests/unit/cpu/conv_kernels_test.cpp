@@ -357,18 +357,23 @@ TEST_F(ConvKernels, tiles_take_infinity_at_an_edge) {
 TEST_F(ConvKernels, bias_and_relu_come_after_the_chain) {
   Conv op;
   op.activation = "relu";
-  std::vector<Tensor> inputs;
-  inputs.push_back(random_tensor({2, 3, 6, 50}));
-  inputs.push_back(random_tensor({17, 3, 1, 1}, 1));
-  inputs.push_back(random_tensor({17}, 2));
-  const auto g = op.geometry(inputs[0].shape(), inputs[1].shape());
-  auto expected = conv_chains(g, rounded(inputs[0]), rounded(inputs[1]));
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto channel = i / static_cast<std::size_t>(g.out_plane()) % 17;
-    expected[i] = std::fmax(expected[i] + inputs[2].as<float>()[channel], 0.0F);
+  for (const std::int64_t width : {50, 20}) {  // long rows and short ones
+    std::vector<Tensor> inputs;
+    inputs.push_back(random_tensor({2, 3, 6, width}));
+    inputs.push_back(random_tensor({17, 3, 1, 1}, 1));
+    inputs.push_back(random_tensor({17}, 2));
+    const auto g = op.geometry(inputs[0].shape(), inputs[1].shape());
+    auto expected = conv_chains(g, rounded(inputs[0]), rounded(inputs[1]));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto channel = i / static_cast<std::size_t>(g.out_plane()) % 17;
+      expected[i] = std::fmax(expected[i] + inputs[2].as<float>()[channel], 0.0F);
+    }
+    for (const auto kernel : {"gemm", "gemm-channels", "gemm-in-place"}) {
+      const auto y = run_kernel(op, inputs, {.contract = Contract::Bf16Exact, .kernel = kernel});
+      EXPECT_EQ(std::memcmp(y[0].bytes().data(), expected.data(), y[0].bytes().size()), 0)
+          << kernel << ", width " << width;
+    }
   }
-  const auto y = run_kernel(op, inputs, {.contract = Contract::Bf16Exact});
-  EXPECT_EQ(std::memcmp(y[0].bytes().data(), expected.data(), y[0].bytes().size()), 0);
 }
 
 TEST_F(ConvKernels, transposed_tiles_add_their_bias) {
