@@ -37,7 +37,10 @@ void copy(const float* from, const RowCopy& rows, float* to) {
   const Floats d;
   constexpr auto step = static_cast<std::int64_t>(kStep);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto whole = (rows.columns - 1) / lanes * lanes, rest = rows.columns - whole;
+  const auto whole = (rows.columns - 1) / lanes * lanes;
+  // The last vector overlaps the one before it: processors may store a part of one very slowly.
+  const bool overlaps = rows.columns >= lanes;
+  const auto begin = overlaps ? rows.columns - lanes : 0, rest = rows.columns - begin;
   const auto reach = (rest - 1) * step + 1;  // of the last elements, from the first of them
   const auto part_of = [=](std::size_t number) {
     const auto first = static_cast<std::int64_t>(number) * lanes;
@@ -53,8 +56,9 @@ void copy(const float* from, const RowCopy& rows, float* to) {
     for (std::int64_t c = 0; c < whole; c += lanes, at += lanes * step) {
       hn::StoreU(every<kStep>([&](std::size_t v) { return hn::LoadU(d, vector(v)); }), d, to + c);
     }
-    const auto part = [&](std::size_t v) { return parts[v].load(d, vector(v)); };
-    last.store(every<kStep>(part), d, to + whole);
+    at = from + begin * step;
+    const auto elements = every<kStep>([&](std::size_t v) { return parts[v].load(d, vector(v)); });
+    overlaps ? hn::StoreU(elements, d, to + begin) : last.store(elements, d, to);
   }
 }
 
