@@ -90,26 +90,28 @@ void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& blo
   const auto& kernels = microkernels();
   const auto& tiles = blocks_.tiles();
   const auto columns = blocks_.columns(), stride = block.panels.size() * columns;
-  const auto tile_at = [&](std::int64_t tile, std::int64_t panel) -> BasicMicroTile<T> {
-    const auto row = tiles.begin(tile);
+  const auto tile_at = [&](Range rows, std::int64_t panel) -> BasicMicroTile<T> {
     const auto part = skips ? live(operands, block, k, panel) : k;
-    return {.a = a + row * blocks_.shape().k + part.begin * tiles.height(tile),
+    return {.a = a + rows.begin * blocks_.shape().k + part.begin * rows.size(),
             .b = panels + (panel * k.size() + part.begin - k.begin) * columns,
-            .c = sums + (row - block.m.begin) * stride + panel * columns,
+            .c = sums + (rows.begin - block.m.begin) * stride + panel * columns,
             .c_stride = stride,
             .k_inner = part.size(),
             .b_inner = columns,
             .accumulate = k.begin > 0};
   };
   if (!by_tile_) {
+    Range rows;
     return walk_by_panel(block, [&](std::int64_t tile, std::int64_t panel) {
-      kernels.run_tile(tiles.height(tile), tile_at(tile, panel), blocks_.is_narrow(block, panel));
+      rows = {tile == block.tiles.begin ? block.m.begin : rows.end, tiles.begin(tile + 1)};
+      kernels.run_tile(rows.size(), tile_at(rows, panel), blocks_.is_narrow(block, panel));
     });
   }
   walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
-    auto now = tile_at(tile, panel);
+    const Range rows = {tiles.begin(tile), tiles.begin(tile + 1)};
+    auto now = tile_at(rows, panel);
     prefetch(block, k, a, tile).add_to(now, panel);
-    kernels.run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
+    kernels.run_tile(rows.size(), now, blocks_.is_narrow(block, panel));
   });
 }
 
