@@ -20,6 +20,15 @@ bool is_counted(const BenchRow& row) { return row.time.samples == 0; }
 
 double flops_per_second(const BenchRow& row) { return row.flops / row.time.median; }
 
+page::Json ranks_json(const measure::ArrayRanks& ranks) {
+  return {{"count", ranks.ranks},
+          {"cycles", ranks.cycles()},
+          {"compute_cycles", ranks.compute_cycles},
+          {"arbiter_wait_cycles", ranks.wait_cycles},
+          {"all_reduce_cycles", ranks.all_reduce_cycles},
+          {"all_reduce_bytes", ranks.all_reduce_bytes}};
+}
+
 page::Json row_json(const BenchRow& row, const BenchHeader& header) {
   page::Json result = {{"name", row.name},       {"backend", header.backend},
                        {"kernel", row.kernel},   {"contract", header.contract},
@@ -43,6 +52,7 @@ page::Json row_json(const BenchRow& row, const BenchHeader& header) {
         {{"level", moved.level}, {"bytes", moved.bytes}, {"kind", "modelled"}});
     if (moved.read_bytes > 0) result["traffic"].back()["read_bytes"] = moved.read_bytes;
   }
+  if (row.ranks) result["ranks"] = ranks_json(*row.ranks);
   result["host"] = measure::host_json(row.host);
   result["plan_memory_mib"] = row.plan_bytes / 1048576;
   result["peak_memory_mib"] = row.peak_memory_mib;
@@ -209,6 +219,20 @@ void print_times(const std::vector<BenchRow>& rows) {
   table.print();
 }
 
+/// Prints the parts of a step that ranks share.
+void print_ranks(const BenchRow& row) {
+  const auto& ranks = *row.ranks;
+  const auto share = [&](std::uint64_t cycles) {
+    return 100 * static_cast<double>(cycles) / static_cast<double>(ranks.cycles());
+  };
+  print_text(
+      "{}, batch {}: {} cycles of each of {} ranks (simulated); waits for other arrays {} ({:.1f} "
+      "%), all-reduce of {} by a ring {} ({:.1f} %)\n",
+      row.name, row.batch, ranks.cycles(), ranks.ranks, ranks.wait_cycles, share(ranks.wait_cycles),
+      page::format_bytes(static_cast<double>(ranks.all_reduce_bytes)), ranks.all_reduce_cycles,
+      share(ranks.all_reduce_cycles));
+}
+
 /// The peaks that percentages are of, one for each number of threads.
 void print_peaks(const std::vector<BenchRow>& rows) {
   std::map<std::int64_t, double> peaks;
@@ -278,6 +302,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   print_peaks(rows);
   print_modelled(rows);
   for (const auto& row : rows) {
+    if (row.ranks) print_ranks(row);
     if (row.host) print_text("{}: {} per run, included\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row, header.energy);
   }

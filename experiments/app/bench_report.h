@@ -9,6 +9,7 @@
 #include "core/ops/op.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/kernel_counters.h"
+#include "experiments/measure/array_ranks.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/dataflows.h"
 #include "experiments/measure/statistics.h"
@@ -43,6 +44,7 @@ struct BenchRow {
   /// Seconds of each layer at this device's own roofline (modelled). Empty: it is not known.
   std::vector<double> layer_bounds;
   std::optional<training::HostShare> host;
+  std::optional<measure::ArrayRanks> ranks;  ///< that share the batch, with an array each
   std::vector<measure::ArrayUse> array;
   std::vector<measure::DataflowCounts> dataflows;
   KernelCounterTable counters;

@@ -170,7 +170,9 @@ class Rounds {
   std::uint64_t data_bytes_ = 0, rank_bytes_ = 0;
 };
 
-void check(const mmu::MachineConfig& machine, std::size_t ranks) {
+}  // namespace
+
+void check_arrays(const mmu::MachineConfig& machine, std::size_t ranks) {
   if (!machine.has_vector_unit())
     throw InvalidArgument(fmt::format(
         "the machine {} has no vector unit, which adds; give its file \"vector_rows\": 1024",
@@ -181,12 +183,10 @@ void check(const mmu::MachineConfig& machine, std::size_t ranks) {
                     ranks, machine.arrays, ranks));
 }
 
-}  // namespace
-
 ArrayAllReduce all_reduce_on_arrays(const mmu::MachineConfig& machine,
                                     parallel::Algorithm algorithm,
                                     const std::vector<std::vector<float>>& buffers) {
-  check(machine, buffers.size());
+  check_arrays(machine, buffers.size());
   mmu::MachineConfig used = machine;
   used.arrays = static_cast<std::uint32_t>(buffers.size());
   const auto arrays = mmu::open_twin_arrays(used);

@@ -26,6 +26,9 @@ ArrayAllReduce all_reduce_on_arrays(const mmu::MachineConfig& machine,
                                     parallel::Algorithm algorithm,
                                     const std::vector<std::vector<float>>& buffers);
 
+/// Throws InvalidArgument for a machine without a vector unit, or with fewer arrays than ranks.
+void check_arrays(const mmu::MachineConfig& machine, std::size_t ranks);
+
 /// Cycles of a sum of f32 as a row of `bench all-reduce`, with the clock of the machine.
 AllReduceRow simulate_all_reduce(const mmu::MachineConfig& machine, parallel::Algorithm algorithm,
                                  int ranks, std::int64_t bytes);

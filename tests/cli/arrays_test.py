@@ -55,6 +55,30 @@ class ArraysTest(ProgramTest):
         error = self.expect_error(2, "bench", "all-reduce", *eight, "--transport", "mpi", "--bytes", "4").stderr
         self.assertRegex(error, "leave out --transport and --repeats")
 
+    def test_bench_shows_the_parts_of_a_step_on_arrays(self):
+        step = ["bench", "--mode", "train", "--model", "unet-s", "--base", "2", "--depth", "1", "--size", "16",
+                "--batch", "4", *ARRAY[:4], "--machine"]
+        one = self.document(*step, self.machine(arrays=1))["results"][0]
+        self.assertNotIn("ranks", one)
+        two = self.document(*step, self.machine(arrays=2), "--ranks", "2")["results"][0]
+        parts = two["ranks"]
+        self.assertEqual((two["batch"], parts["count"]), (4, 2))
+        self.assertEqual(parts["cycles"], parts["compute_cycles"] + parts["all_reduce_cycles"])
+        self.assertAlmostEqual(two["median"]["value"], parts["cycles"] / 700e6)
+        self.assertEqual(two["median"]["kind"], "simulated")
+        self.assertLess(two["median"]["value"], one["median"]["value"])
+        self.assertLess(0, parts["arbiter_wait_cycles"])
+        sums = self.document("bench", "all-reduce", "--machine", self.machine(arrays=2), "--ranks", "2", "--algorithm", "ring",
+                             "--bytes", str(parts["all_reduce_bytes"]))["results"][0]
+        self.assertEqual(parts["all_reduce_cycles"], sums["cycles"])
+        self.assertRegex(self.run_program(*step, self.machine(arrays=2), "--ranks", "2").stdout,
+                         rf"{parts['cycles']} cycles of each of 2 ranks .simulated.; waits for other arrays "
+                         rf"{parts['arbiter_wait_cycles']} ")
+        error = self.expect_error(2, *step, self.machine(arrays=2), "--ranks", "3").stderr
+        self.assertRegex(error, r"3 ranks on a machine with 2 array\(s\)|3 ranks on the 2 arrays")
+        error = self.expect_error(2, *step, self.machine(arrays=2), "--ranks", "2", "--batch", "3").stderr
+        self.assertRegex(error, "a batch of 3 on 2 ranks; give a batch that is a multiple of the ranks")
+
 
 if __name__ == "__main__":
     main()

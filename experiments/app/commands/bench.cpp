@@ -44,6 +44,14 @@ measure::Statistics time_once(Executor& executor, Device& device) {
   return measure::statistics_of({device.elapsed().seconds - start});
 }
 
+/// The time of a step that ranks share, by one of them.
+void time_ranks(BenchRow& row, Executor& executor, const DeviceSet& machine) {
+  row.ranks = measure::time_array_ranks(executor, machine);
+  row.batch *= row.ranks->ranks;
+  row.flops *= row.ranks->ranks;
+  row.time = measure::statistics_of({row.ranks->seconds()});
+}
+
 /// Adds the host time of a simulated machine in each run.
 void add_host(BenchRow& row) {
   if (!row.host || row.host->nodes == 0) return;
@@ -155,11 +163,13 @@ BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
   StateStore states(device);
   Executor executor(std::move(plan), states);
   measure::fill_inputs(executor);
-  row.time =
-      row.kind == TimeKind::Simulated && options.repeats == 0
-          ? time_once(executor, device)
-          : measure::time_repeatedly([&] { executor.run(); },
-                                     [&] { return device.elapsed().seconds; }, options.repeats);
+  if (machine.config().parallel.ranks > 1)
+    time_ranks(row, executor, machine);
+  else if (row.kind == TimeKind::Simulated && options.repeats == 0)
+    row.time = time_once(executor, device);
+  else
+    row.time = measure::time_repeatedly([&] { executor.run(); },
+                                        [&] { return device.elapsed().seconds; }, options.repeats);
   add_host(row);
   if (options.layers) {
     row.array = measure::array_use(executor.plan(), machine.config(),
@@ -309,6 +319,12 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   return conv;
 }
 
+/// The images that one device computes.
+std::int64_t batch_of_a_rank(const measure::BenchOptions& options, std::int64_t batch) {
+  return options.machine.parallel.ranks == 1 ? batch
+                                             : measure::batch_of_a_rank(options.machine, batch);
+}
+
 }  // namespace
 
 void add_bench_command(Command& app, Context& context) {
@@ -326,6 +342,11 @@ void add_bench_command(Command& app, Context& context) {
       .only_with("--mode", {"train"})
       .only_with("--optimizer", {"sgd"});
   add_sweep_options(command, *arguments, context);
+  add_run_option(command, "--ranks", options->machine.parallel.ranks,
+                 "ranks that share a training step, with an array of the machine each")
+      .only_with("--mode", {"train"})
+      .only_with("--machine")
+      .not_with("--device");
   auto matmul = command.add_subcommand("matmul", "Time square matrix products");
   matmul
       .add_option("--sizes", options->sizes, "sides of the matrices, such as 512,1000 or 256..4096")
@@ -351,7 +372,7 @@ void add_bench_command(Command& app, Context& context) {
       return matmul.parsed()      ? measure::matmul_problems(bench, device, batch)
              : attention.parsed() ? measure::attention_problems(bench, device, batch)
              : conv.parsed()      ? measure::conv_problems(bench, device, batch)
-                                  : measure::model_problems(bench, batch);
+                                  : measure::model_problems(bench, batch_of_a_rank(bench, batch));
     });
     const BenchHeader header = {
         .backend = arguments->bench.machine.backend,
