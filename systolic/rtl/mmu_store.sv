@@ -328,5 +328,5 @@ module mmu_store #(
   assign read_row_o = vector_busy ? vector_row
                                   : row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
   assign columns_o = vector_busy ? 16'd0 : columns_q;
-  assign pool_o = pool;
+  assign pool_o = store_q && pool;
 endmodule

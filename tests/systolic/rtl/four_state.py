@@ -3,10 +3,10 @@
 
   four_state.py RTL_FOLDER PROGRAM [--seeds 4] [--faults]
 
-Yosys makes a netlist of `mmu_top`. Icarus runs two programs on it: first with every register unknown
-(X) before the reset, then with random values in all of them. Each run must end in the cycle in
-which the twin ends, and leave the twin's bytes in DRAM, none of them X. PROGRAM is `triptych`.
---faults removes a reset from the RTL, one after the other, and expects a failure.
+Yosys makes a netlist of `mmu_top`. Icarus runs programs on it: first with every register unknown (X)
+before the reset, then with random values in all of them. Each run must end in the cycle in which
+the twin ends, leave the twin's bytes in DRAM, none of them X, and have the twin's counters. PROGRAM
+is `triptych`. --faults removes a reset from the RTL, one after the other, and expects a failure.
 Exit status 77: Yosys or Icarus is not installed.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -25,7 +25,8 @@ ROWS = 4
 DRAM_BYTES = 256
 MACHINE = {"rows": ROWS, "columns": ROWS, "buffer_rows": 16, "accumulator_rows": 16,
            "weight_tiles": 2, "queue_depth": 4, "clock_mhz": 100, "dram": "ideal", "dram_bytes": 4096}
-KINDS = [{"pe": "int8", "pe_latency": 1}, {"pe": "bf16", "pe_latency": 3}]
+INT8, STAGES, VECTOR = KINDS = [{"pe": "int8", "pe_latency": 1}, {"pe": "bf16", "pe_latency": 3},
+                               {"pe": "bf16", "pe_latency": 1, "vector_rows": 16}]
 
 # A forward product whose result stays in the buffer for a second one; then a transposed stream.
 FORWARD = """
@@ -60,12 +61,34 @@ store       wait=compute address=z count=4 columns=4 rows_left=1 columns_left=4
 halt
 """
 
-# Resets without which outputs stay unknown: (what, file, text, its replacement).
+# Sums of a product through the vector unit: with three operands, a constant, across lanes.
+LANES = """
+.input  x address=0  type=bf16 shape=4x4
+.input  w address=32 type=bf16 shape=4x4
+.input  v address=64 type=f32  shape=4x4
+.output z address=128 type=f32 shape=4x4
+load         signal=compute address=x pitch=8 buffer_pitch=1 units=1 lines=4 log2_group=2
+set_stream   in_height=1 in_width=4 out_height=1 out_width=4 stride_x=1 step_x=1
+set_taps     channels=4 kernel_width=1 log2_group=2
+weight_load  address=w pitch=8 rows=4 columns=4
+matmul       wait=load signal=store count=4 rows_left=1 columns_left=4
+vector_load  wait=compute address=v pitch=16 count=4 columns=4
+vector_op    operation=multiply accumulators=1 a_step=1 b_step=1 destination=4 step=1 count=4
+vector_op    operation=fma a=4 a_step=1 b_step=1 c=4 c_step=1 destination=8 step=1 count=4
+vector_op    operation=larger constant=1 scalar=1065353216 a=8 a_step=1 destination=8 step=1 count=4
+vector_op    operation=rotate scalar=3 a=8 a_step=1 destination=12 step=1 count=4
+vector_store address=z pitch=16 row=12 count=4 columns=4
+halt
+"""
+PROGRAMS = {"forward": FORWARD, "transposed": TRANSPOSED}
+
+# Resets without which outputs stay unknown: (what, machine, file, text, its replacement).
 FAULTS = [
-    ("the cycle count", "mmu_top.sv", "now_q <= clear ? '0 : now_q + 1'b1;", "now_q <= now_q + 1'b1;"),
-    ("the loader's wait", "mmu_loader.sv", "wait_q <= '0;", ""),
-    ("the transposer", "mmu_transposer.sv", "transpose_q <= '0;", ""),
-    ("the matmul that streams", "mmu_compute.sv", "slots_left_q <= '0;", ""),
+    ("the cycle count", INT8, "mmu_top.sv", "now_q <= clear ? '0 : now_q + 1'b1;",
+     "now_q <= now_q + 1'b1;"),
+    ("the loader's wait", INT8, "mmu_loader.sv", "wait_q <= '0;", ""),
+    ("the transposer", INT8, "mmu_transposer.sv", "transpose_q <= '0;", ""),
+    ("the matmul that streams", INT8, "mmu_compute.sv", "slots_left_q <= '0;", ""),
 ]
 
 # Data come in the cycle after their request, as ideal memory gives them. A byte that nobody wrote
@@ -77,6 +100,8 @@ module bench;
   reg [255:0] words[0:{last}];
   reg [7:0] dram[0:{bytes}];
   integer next = 0, cycle = 0, i;
+  reg [4:0] counter = 0;
+  wire [63:0] count;
   wire [2:0] status;
   wire instruction_ready;
   wire load_request, weights_request, store_request, operand_request;
@@ -101,7 +126,7 @@ module bench;
     .store_data_o(store_data), .store_ready_i(1'b1),
     .operand_request_o(operand_request), .operand_address_o(operand_address),
     .operand_bytes_o(operand_bytes), .operand_ready_i(1'b1), .operand_valid_i(operand_valid),
-    .operand_data_i(operand_data), .counter_i(5'd0));
+    .operand_data_i(operand_data), .counter_i(counter), .counter_o(count));
   initial begin
     $readmemh("program.hex", words);
     $readmemh("dram.hex", dram);
@@ -118,6 +143,11 @@ module bench;
     end
     $display("status %b cycle %0d", status, cycle - 1);  // the last one only halts
     for (i = 128; i < 192; i = i + 1) $display("byte %b", dram[i]);
+    for (i = 0; i < 31; i = i + 1) begin
+      counter = i;
+      @(negedge clk);
+      $display("count %0d", count);
+    end
     $finish;
   end
   always @(posedge clk) if (running) begin
@@ -131,6 +161,9 @@ module bench;
     if (weights_request === 1'b1)
       for (i = 0; i < {element_bits} / 8; i = i + 1)
         weights_data[8*i+:8] <= i < weights_bytes ? dram[weights_address + i] : 8'd0;
+    if (operand_request === 1'b1)
+      for (i = 0; i < {sum_bits} / 8; i = i + 1)
+        operand_data[8*i+:8] <= i < operand_bytes ? dram[operand_address + i] : 8'd0;
     if (store_request === 1'b1)
       for (i = 0; i < store_bytes; i = i + 1) dram[store_address + i] <= store_data[8*i+:8];
   end
@@ -161,7 +194,8 @@ def netlist(rtl, kind, folder):
     values = {"Rows": ROWS, "Columns": ROWS, "PeKind": int(kind["pe"] == "int8"),
               "PeLatency": kind["pe_latency"], "BufferRows": MACHINE["buffer_rows"],
               "AccumulatorRows": MACHINE["accumulator_rows"], "ArrayKind": 1,
-              "WeightTiles": MACHINE["weight_tiles"], "QueueDepth": MACHINE["queue_depth"]}
+              "WeightTiles": MACHINE["weight_tiles"], "QueueDepth": MACHINE["queue_depth"],
+              "VectorRows": kind.get("vector_rows", 0)}
     sets = " ".join(f"-set {name} {value}" for name, value in values.items())
     run(["yosys", "-q", "-p",
          f"read_verilog -sv {' '.join(map(str, files))}; chparam {sets} mmu_top; "
@@ -178,30 +212,32 @@ def registers(text):
 
 
 def case(program, kind, text, folder):
-    """The inputs as files; the twin's last cycle and bytes."""
+    """The inputs as files. The number of instructions, the twin's cycles, bytes and counters."""
     is_int8 = kind["pe"] == "int8"
     names = {"type": "int8" if is_int8 else "bf16", "sum": "int32" if is_int8 else "f32",
              "row": 4 if is_int8 else 8}
-    (folder / "program.s").write_text(text.format(**names))
+    text = text.format(**names)
+    (folder / "program.s").write_text(text)
     (folder / "machine.json").write_text(json.dumps(MACHINE | kind | {"name": "four"}))
     draw = random.Random(3)
     command = [program, "mmu", "run", "program.s", "--machine", "machine.json", "--out", "z.npy", "--json"]
     dram = ["xx"] * DRAM_BYTES
-    for name, address in (("x", 0), ("w", 32), ("v", 64)):
-        if f".input  {name} " not in text:
-            continue
+    for name, address, type_name in re.findall(r"\.input +(\w+) +address=(\d+) +type=(\w+)", text):
+        address = int(address)
         values = [draw.randint(-3, 3) for _ in range(16)]
-        write_npy(folder / f"{name}.npy", "|i1" if is_int8 else "<f4", values)
-        raw = struct.pack("16b", *values) if is_int8 else b"".join(
-            struct.pack("<f", value)[2:] for value in values)
+        write_npy(folder / f"{name}.npy", "|i1" if type_name == "int8" else "<f4", values)
+        raw = struct.pack("16b", *values) if type_name == "int8" else b"".join(
+            struct.pack("<f", value)[2 if type_name == "bf16" else 0:] for value in values)
         dram[address:address + len(raw)] = [f"{byte:02x}" for byte in raw]
         command += ["--dram", f"{name}={name}.npy"]
     (folder / "dram.hex").write_text("\n".join(dram))
     report = json.loads(run(command, cwd=folder))
     words = run([program, "mmu", "asm", "program.s"], cwd=folder)
     (folder / "program.hex").write_text(words)
-    cycles = report["results"][0]["counters"]["cycles"]
-    return len(words.splitlines()), cycles, (folder / "z.npy").read_bytes()[-64:]
+    counters = report["results"][0]["counters"]
+    counts = [value for name, value in counters.items()  # in the order of mmu_counters
+              if name not in ("dram_bursts", "dram_row_misses")]
+    return len(words.splitlines()), counters["cycles"], (folder / "z.npy").read_bytes()[-64:], counts
 
 
 def simulate(kind, count, initial, folder):
@@ -215,16 +251,17 @@ def simulate(kind, count, initial, folder):
     run(["iverilog", "-g2012", "-o", "bench", "bench.v", "netlist.v"], cwd=folder)
     out = run(["vvp", "-n", "bench"], cwd=folder)
     status, cycle = re.search(r"status (\S+) cycle (\d+)", out).groups()
-    return status, int(cycle), re.findall(r"byte (\S+)", out)
+    return status, int(cycle), re.findall(r"byte (\S+)", out), re.findall(r"count (\S+)", out)
 
 
 def problems(rtl, program, kind, seeds, folder):
     """Runs that differ from the twin, one line each."""
     gates = netlist(rtl, kind, folder)
     found = []
-    for name, text in (("forward", FORWARD), ("transposed", TRANSPOSED)):
-        count, cycles, expected = case(program, kind, text, folder)
-        wanted = ("001", cycles, [f"{byte:08b}" for byte in expected])
+    programs = PROGRAMS | ({"lanes": LANES} if kind is VECTOR else {})
+    for name, text in programs.items():
+        count, cycles, expected, counts = case(program, kind, text, folder)
+        wanted = ("001", cycles, [f"{byte:08b}" for byte in expected], [str(n) for n in counts])
         for seed in range(seeds + 1):
             draw = random.Random(seed)
             initial = "" if seed == 0 else "\n".join(
@@ -234,8 +271,9 @@ def problems(rtl, program, kind, seeds, folder):
             start = f"random values {seed}" if seed else "X"
             if got != wanted:
                 unknown = sum("x" in byte for byte in got[2])
+                wrong = [i for i, (a, b) in enumerate(zip(got[3], wanted[3])) if a != b]
                 found.append(f"{name}, registers from {start}: status {got[0]} in cycle {got[1]} "
-                             f"({cycles} by the twin), {unknown} unknown bytes")
+                             f"({cycles} by the twin), {unknown} unknown bytes, counters {wrong}")
     return found
 
 
@@ -254,17 +292,18 @@ def main():
     program = arguments.program.resolve()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        for kind in KINDS[:1] if arguments.faults else KINDS:
-            for what, file, text, fault in FAULTS if arguments.faults else [("", "", "", "")]:
-                rtl = arguments.rtl.resolve()
-                if arguments.faults:
-                    rtl = shutil.copytree(rtl, folder / "faulty", dirs_exist_ok=True)
-                    good = (rtl / file).read_text()
-                    assert text in good, f"{file} has no {text}"
-                    (rtl / file).write_text(good.replace(text, fault))
-                found = problems(rtl, program, kind, arguments.seeds, folder)
-                failed = failed or bool(found) != arguments.faults
-                print(f"{what or kind['pe']}: " + ("; ".join(found) or "as the twin"), flush=True)
+        for what, kind, *fault in FAULTS if arguments.faults else [("", kind) for kind in KINDS]:
+            rtl = arguments.rtl.resolve()
+            if fault:
+                file, text, replacement = fault
+                rtl = shutil.copytree(rtl, folder / "faulty", dirs_exist_ok=True)
+                good = (rtl / file).read_text()
+                assert text in good, f"{file} has no {text}"
+                (rtl / file).write_text(good.replace(text, replacement))
+            found = problems(rtl, program, kind, arguments.seeds, folder)
+            failed = failed or bool(found) != arguments.faults
+            name = what or ", ".join(f"{key} {value}" for key, value in kind.items())
+            print(f"{name}: " + ("; ".join(found) or "as the twin"), flush=True)
     sys.exit(1 if failed else 0)
 
 
