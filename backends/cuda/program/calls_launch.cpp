@@ -69,6 +69,13 @@ std::string explain_address(std::uintptr_t address) {
   return fmt::format("{}, which {}", memory->name, memory->gone);
 }
 
+/// Bytes of all parameters.
+std::size_t parameter_bytes(const Kernel& kernel) {
+  std::size_t end = 0;
+  for (const auto& each : *kernel.places) end = std::max(end, each.offset + each.bytes);
+  return end;
+}
+
 /// The mistake in the sizes of a launch. Empty: none.
 std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shape) {
   const auto &grid = shape.grid, &block = shape.block;
@@ -91,6 +98,11 @@ std::string wrong_sizes(const Kernel& kernel, const emulation::LaunchShape& shap
         "{} bytes of dynamic shared memory; {} are allowed (cudaFuncSetAttribute with "
         "cudaFuncAttributeMaxDynamicSharedMemorySize allows more)",
         shared_bytes, kernel.most_dynamic_bytes);
+  }
+  if (const auto bytes = parameter_bytes(kernel); bytes > kMostParameterBytes) {
+    return fmt::format(
+        "{} bytes of parameters; {} are allowed: pass a pointer to memory of cudaMalloc", bytes,
+        kMostParameterBytes);
   }
   return {};
 }

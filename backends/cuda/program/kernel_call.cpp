@@ -4,6 +4,7 @@
 #include <alloca.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -66,10 +67,10 @@ namespace {
 constexpr std::size_t kRegisterBytes = sizeof(ArgumentRegisters);
 constexpr std::size_t kStackAlignment = 64;
 /// Registers, then the stack: parameters, and as much again for their alignment.
-constexpr std::size_t kProbedBytes = kRegisterBytes + 2 * kMostParameterBytes;
-/// Numbers of places are written bit by bit; 0 and the largest one are not used.
-constexpr unsigned kBits = 14;
-static_assert(kProbedBytes + 2 < std::size_t{1} << kBits);
+constexpr std::size_t probed_bytes(std::size_t parameter_bytes) {
+  return kRegisterBytes + 2 * parameter_bytes;
+}
+constexpr std::size_t kMostProbedBytes = probed_bytes(kMostParameterBytes);
 
 /// A parameter as one call of the probed function showed it.
 struct Shown {
@@ -82,15 +83,15 @@ thread_local std::vector<Shown>* shown = nullptr;
 
 /// Overwrites the stack below, so that what a call leaves there is no byte of an earlier call.
 [[gnu::noinline]] void wipe_stack() {
-  std::array<std::uint64_t, 4096> below;
-  below.fill(0);
+  std::array<std::byte, kMostProbedBytes + (std::size_t{32} << 10)> below;
+  below.fill(std::byte{0});
   asm volatile("" : : "r"(below.data()) : "memory");
 }
 
-/// One call: all bytes of a place are ones where bit `bit` of its number, or of its inverse, is
-/// set.
-std::vector<Shown> show(const void* stub, unsigned bit, bool inverse) {
-  std::vector<std::byte> pattern(kProbedBytes);
+/// One call with `bytes` of registers and stack: all bytes of a place are ones where bit `bit` of
+/// its number, or of its inverse, is set.
+std::vector<Shown> show(const void* stub, std::size_t bytes, unsigned bit, bool inverse) {
+  std::vector<std::byte> pattern(bytes);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const bool set = ((i + 1) >> bit & 1) != 0;
     pattern[i] = set != inverse ? std::byte{0xFF} : std::byte{0};
@@ -123,6 +124,16 @@ void trace(Traced& traced, const Shown& straight, const Shown& inverse, unsigned
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
+/// Bytes of registers and stack that hold the parameters of this function.
+std::size_t probed_bytes_of(const void* stub) {
+  std::size_t end = 0;
+  for (const auto& each : show(stub, kMostProbedBytes, 0, false)) {
+    end = std::max(end, each.offset + each.size);
+  }
+  return probed_bytes(std::clamp(round_up(end, kStackAlignment), kStackAlignment,
+                                 round_up(kMostParameterBytes, kStackAlignment)));
+}
+
 }  // namespace
 
 bool is_probing() { return shown != nullptr; }
@@ -143,8 +154,11 @@ void probe_argument(const void* value, std::size_t bytes, std::size_t offset) {
 ParameterPlaces probe_parameters(const void* stub) {
   ParameterPlaces places;
   std::vector<Traced> traced;
-  for (unsigned bit = 0; bit < kBits; ++bit) {
-    const auto straight = show(stub, bit, false), inverse = show(stub, bit, true);
+  const auto probed = probed_bytes_of(stub);
+  // Numbers of places are written bit by bit. 0 and the largest one are not used.
+  const auto bits = static_cast<unsigned>(std::bit_width(probed + 2));
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    const auto straight = show(stub, probed, bit, false), inverse = show(stub, probed, bit, true);
     if (bit == 0) {
       for (const auto& each : straight) {
         const auto count = each.bytes.size();
@@ -159,7 +173,7 @@ ParameterPlaces probe_parameters(const void* stub) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t byte = 0; byte < traced[i].number.size(); ++byte) {
       const auto number = traced[i].number[byte];
-      const bool known = traced[i].follows[byte] && number >= 1 && number <= kProbedBytes;
+      const bool known = traced[i].follows[byte] && number >= 1 && number <= probed;
       places[i].byte_at.push_back(known ? number - 1 : kPadding);
     }
   }
@@ -169,8 +183,7 @@ ParameterPlaces probe_parameters(const void* stub) {
 KernelCall::KernelCall(const void* kernel, const ParameterPlaces& places,
                        std::span<const void* const> values)
     : kernel_(kernel) {
-  std::vector<std::byte> image(kProbedBytes);
-  std::size_t end = kRegisterBytes;
+  std::vector<std::byte> image(kRegisterBytes);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto& place = places[i];
     const auto* value = static_cast<const std::byte*>(values[i]);
@@ -182,14 +195,12 @@ KernelCall::KernelCall(const void* kernel, const ParameterPlaces& places,
     for (std::size_t byte = 0; byte < place.byte_at.size(); ++byte) {
       const auto at = place.byte_at[byte];
       if (at == kPadding) continue;
+      if (at >= image.size()) image.resize(kRegisterBytes + round_up(at + 1 - kRegisterBytes, 64));
       if (!place.by_address) image[at] = value[byte];
-      end = std::max(end, at + 1);
     }
   }
   std::memcpy(&registers_, image.data(), kRegisterBytes);
-  stack_.assign(image.begin() + kRegisterBytes,
-                image.begin() + static_cast<std::ptrdiff_t>(kRegisterBytes +
-                                                            round_up(end - kRegisterBytes, 64)));
+  stack_.assign(image.begin() + kRegisterBytes, image.end());
 }
 
 void KernelCall::run() const {
@@ -197,18 +208,19 @@ void KernelCall::run() const {
     return triptych_call_with(&registers_, kernel_, stack_.data(), stack_.size());
   }
   // The copies lie on the thread's own stack, as a caller's would.
-  auto* memory = static_cast<std::byte*>(
-      alloca(kRegisterBytes + stack_.size() + copies_.size() + kStackAlignment));
+  auto* memory = static_cast<std::byte*>(alloca(copies_.size() + kStackAlignment));
   memory += -reinterpret_cast<std::uintptr_t>(memory) % kStackAlignment;
-  auto* image = memory + copies_.size();
   std::memcpy(memory, copies_.data(), copies_.size());
-  std::memcpy(image, &registers_, kRegisterBytes);
-  std::memcpy(image + kRegisterBytes, stack_.data(), stack_.size());
+  // The call copies this before another thread of the kernel can run.
+  thread_local std::vector<std::byte> image;
+  image.resize(kRegisterBytes + stack_.size());
+  std::memcpy(image.data(), &registers_, kRegisterBytes);
+  std::ranges::copy(stack_, image.begin() + kRegisterBytes);
   for (const auto& [place, copy] : by_address_) {
     const auto* address = memory + copy;
-    std::memcpy(image + place, static_cast<const void*>(&address), sizeof(address));
+    std::memcpy(image.data() + place, static_cast<const void*>(&address), sizeof(address));
   }
-  triptych_call_with(image, kernel_, image + kRegisterBytes, stack_.size());
+  triptych_call_with(image.data(), kernel_, image.data() + kRegisterBytes, stack_.size());
 }
 
 }  // namespace triptych::cuda::program

@@ -28,8 +28,8 @@ struct ParameterPlace {
 };
 inline constexpr std::size_t kPadding = ~std::size_t{0};
 
-/// Most bytes of parameters that a kernel may have.
-inline constexpr std::size_t kMostParameterBytes = 4096;
+/// Most bytes of parameters that a kernel may have, as from CUDA 12.1 on.
+inline constexpr std::size_t kMostParameterBytes = 32764;
 
 using ParameterPlaces = std::vector<ParameterPlace>;
 

@@ -239,6 +239,32 @@ TEST(KernelCall, learns_places_and_calls_with_values) {
   }
 }
 
+TEST(KernelCall, passes_as_many_bytes_as_cuda_allows) {
+  struct Large {
+    std::array<int, (kMostParameterBytes - 4) / 4> values;
+  };
+  static long sum;
+  using Function = void (*)(Large, short);
+  const Function stub = [](Large a, short b) {
+    probe_argument(&a, sizeof(a), 0);
+    probe_argument(&b, sizeof(b), sizeof(a));
+  };
+  const Function kernel = [](Large a, short b) {
+    sum = b;
+    for (const int value : a.values) sum += value;
+  };
+  static Large numbers;
+  long expected = -7;
+  for (std::size_t i = 0; i < numbers.values.size(); ++i) {
+    expected += numbers.values[i] = static_cast<int>(i * 7);
+  }
+  const short last = -7;
+  const void* values[] = {&numbers, &last};
+  const auto places = probe_parameters(reinterpret_cast<const void*>(stub));
+  KernelCall(reinterpret_cast<const void*>(kernel), places, values).run();
+  EXPECT_EQ(sum, expected);
+}
+
 TEST(Heap, keeps_freed_memory_and_what_was_written) {
   Heap heap;
   auto& array = heap.allocate(MemoryKind::Device, 100, 4, "a");
