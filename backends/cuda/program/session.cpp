@@ -73,10 +73,39 @@ std::string explain(const HostFault& fault) {
   session.end(128 + host_fault.signal, "a fault of the host's code");
 }
 
+#if defined(__x86_64__)
+/// True for an instruction with the prefix lock, and for xchg, which is atomic without it.
+bool is_atomic(const unsigned char* instruction) {
+  for (;; ++instruction) {
+    if (*instruction == 0xF0) return true;
+    const bool is_prefix = *instruction == 0x66 || *instruction == 0xF2 || *instruction == 0xF3 ||
+                           (*instruction & 0xF0) == 0x40;
+    if (!is_prefix) return *instruction == 0x86 || *instruction == 0x87;
+  }
+}
+
+/// The host's atomic operations may meet those of a kernel in managed memory
+/// (concurrentManagedAccess): the first one opens it.
+bool open_for_atomics(const void* address, const void* instruction) {
+  if (!is_atomic(static_cast<const unsigned char*>(instruction))) return false;
+  auto* allocation = Session::current().heap.find(address);
+  if (allocation == nullptr || allocation->kind != MemoryKind::Managed ||
+      !allocation->gone.empty() || !allocation->is_closed) {
+    return false;
+  }
+  allocation->open();
+  return true;
+}
+#endif
+
 void handle(int signal, siginfo_t* info, void* context) {
   host_fault = {signal, reinterpret_cast<std::uintptr_t>(info->si_addr), {}};
 #if defined(__x86_64__)
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  if (signal == SIGSEGV &&
+      open_for_atomics(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]))) {
+    return;
+  }
   // The code itself, or the call of a function without a frame, such as memcpy, or of one with it.
   // NOLINTBEGIN(performance-no-int-to-ptr): registers hold addresses.
   const auto* stack = reinterpret_cast<const void* const*>(registers[REG_RSP]);
