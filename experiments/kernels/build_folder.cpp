@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "core/io/find_program.h"
 #include "experiments/kernels/line_calls.h"
 #include "experiments/kernels/piece_table.h"
+#include "experiments/kernels/ptx_calls.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::kernels {
@@ -103,17 +105,30 @@ void BuildFolder::compile_run_time(const std::string& step, const std::string& f
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
                                   const std::string& what, bool debugs) const {
   const auto assembly = path_ / (step + "-compiled.s");
+  const bool is_gcc = command.front().find("clang") == std::string::npos;
   Words compile = command;
   compile.emplace_back("-S");
+  if (!is_gcc) compile.emplace_back("-fno-integrated-as");  // which would read inline PTX
   run(compile, step, what, assembly);
   std::ostringstream text;
   text << std::ifstream(assembly, std::ios::binary).rdbuf();
   const auto name = step + ".s";
-  write(name, with_pieces(debugs ? with_line_calls(text.view()) : text.str()));
+  const auto executable = with_ptx_calls(text.view());
+  write(name, with_pieces(debugs ? with_line_calls(executable) : executable));
   // The assembler's version of DWARF is another by default.
-  const bool is_gcc = command.front().find("clang") == std::string::npos;
   run({command.front(), "-c", is_gcc ? "-Wa,--gdwarf-4" : "-gdwarf-4", (path_ / name).string()},
       step + "-assembly", what, object(step));
+}
+
+void BuildFolder::add_ptx(Words& objects) const {
+  const bool uses_ptx = std::ranges::any_of(objects, [](const auto& object) {
+    const cuda::plain::ObjectFile file(object);
+    return std::ranges::any_of(file.symbols(),
+                               [](const auto& symbol) { return symbol.name == kPtxCall; });
+  });
+  if (!uses_ptx) return;
+  compile_run_time("ptx", "backends/cuda/plain/ptx.cpp");
+  objects.push_back(object("ptx"));
 }
 
 void BuildFolder::reserve_shared_memory(const Words& objects, const std::string& text) const {

@@ -69,6 +69,8 @@ class BuildFolder {
   /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
   void compile_kernels(const Words& command, const std::string& step, const std::string& what,
                        bool debugs) const;
+  /// Adds the part that executes inline PTX, if the objects have such instructions.
+  void add_ptx(Words& objects) const;
   /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is
   /// appended to the assembly.
   void reserve_shared_memory(const Words& objects, const std::string& text) const;

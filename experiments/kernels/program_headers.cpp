@@ -46,7 +46,6 @@ constexpr std::pair<const char*, const char*> kMissingLibraries[] = {
     {"thrust/scan.h", "Thrust"},
     {"thrust/reduce.h", "Thrust"},
     {"thrust/transform.h", "Thrust"},
-    {"cuda/pipeline", "libcu++ (cuda/pipeline)"},
     {"cuda/semaphore", "libcu++ (cuda/semaphore)"}};
 
 /// Headers that are not in the prelude.
@@ -61,7 +60,9 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"nvrtc.h", "driver_api.h"},
     {"mma.h", "wmma.h"},
     {"cuda/atomic", "libcu.h"},
-    {"cuda/barrier", "libcu.h"},
+    {"cuda/barrier", "pipeline.h"},
+    {"cuda/pipeline", "pipeline.h"},
+    {"cooperative_groups/memcpy_async.h", "pipeline.h"},
     {"cuda/std/atomic", "libcu.h"},
     {"cuda/std/barrier", "libcu.h"},
     {"cuda/std/type_traits", "libcu.h"},

@@ -149,8 +149,9 @@ class ProgramBuild {
   }
 
   void link(const fs::path& folder) const {
-    const auto kernels = objects("kernels", false);
+    auto kernels = objects("kernels", false);
     folder_.reserve_shared_memory(kernels, kNoEntries);
+    folder_.add_ptx(kernels);
     Words command = {"g++", "-shared", "-Wl,-Bsymbolic"};
     command.insert(command.end(), kernels.begin(), kernels.end());
     // The objects' functions stand before those of the C library.

@@ -104,6 +104,14 @@ class Programs(ProgramTest):
         lambdas = [name for name in kernels if name.startswith("for_each<")]
         self.assertEqual(kernels[lambdas[0]]["global"]["store"]["lanes"], 60)
 
+    def test_parameters_may_have_as_many_bytes_as_cuda_allows(self):
+        run = self.run_program("kernel", "run", str(PROGRAMS / "large_parameters.cu"), "--json")
+        result = json.loads(run.stdout)["results"][0]
+        self.assertEqual(result["output"], "right, cudaErrorInvalidConfiguration\n")
+        finding, = result["findings"]
+        self.assertEqual((finding["line"], finding["call"]), (29, "launch"))
+        self.assertIn("32810 bytes of parameters; 32764 are allowed", finding["message"])
+
     def test_a_benchmark_with_a_loop_on_the_host(self):
         result, kernels = self.program("bfs.cu")
         self.assertEqual(result["output"], "Kernel executed 7 times, 0 wrong\n")
@@ -145,6 +153,41 @@ class Programs(ProgramTest):
         shared = kernels["sum_warps"]["shared"]
         self.assertEqual((shared["atomic"]["lanes"], shared["atomic"]["requests"]), (128, 4))
         self.assertEqual(kernels["take_turns"]["global"]["atomic"]["lanes"], 6)
+
+    def test_pipelines_copy_when_they_are_waited_for(self):
+        result, kernels = self.program("pipelines.cu")
+        self.assertEqual((result["output"], result["warnings"]), ("0 wrong\n", []))
+        # Five tiles of 64 float4: a lane copies 16 bytes of global to shared memory.
+        loads, stores = kernels["add_tiles"]["global"]["load"], kernels["add_tiles"]["shared"]["store"]
+        self.assertEqual((loads["requests"], loads["useful_bytes"]), (10, 5 * 64 * 16))
+        self.assertEqual((stores["requests"], stores["lanes"]), (10, 5 * 64))
+        self.assertEqual(kernels["share_work"]["shared"]["store"]["lanes"] >= 5 * 64, True)
+        # 128 bytes for a barrier and as many for a group: 8 of 64 threads copy 16 of them each.
+        self.assertEqual(kernels["reverse"]["global"]["load"]["lanes"], 16)
+
+    def test_a_stage_that_nothing_has_waited_for_is_not_there(self):
+        _, finding = self.fault("pipelines.cu", "early", "--strict")
+        lines = (PROGRAMS / "pipelines.cu").read_text().splitlines()
+        self.assertEqual(finding["kind"], "uninitialised memory")
+        self.assertTrue(lines[finding["line"] - 1].endswith("// read of a stage"), finding)
+
+    def test_inline_ptx_of_integers_is_executed(self):
+        result, kernels = self.program("inline_ptx.cu")
+        self.assertEqual(result["output"], "12cb5687 ffffffc1 0000010f 12345f78 78563412 0000001c 014b66dc 00000001 "
+                                           "10416 aaaaaaaa\n")
+        warp = kernels["warp"]
+        self.assertEqual((warp["global"]["load"]["sectors"], warp["warp_operations"], warp["barriers"]), (4, 6, 1))
+
+    def test_other_inline_ptx_is_refused_with_its_line(self):
+        self.expect_error(2, "kernel", "run", str(PROGRAMS / "unknown_ptx.cu"),
+                          says=["unknown_ptx.cu:7: the inline assembly", "div.u32", "is not emulated"])
+
+    def test_atomic_operations_of_the_host_may_meet_a_kernel(self):
+        result, _ = self.program("host_atomics.cu")
+        self.assertEqual(result["output"], "74\n")
+        _, finding = self.fault("host_atomics.cu", "plain")
+        self.assertEqual(finding["line"], 14)
+        self.assertIn("call cudaDeviceSynchronize first", finding["message"])
 
     def test_a_store_behind_an_arrival_is_a_race(self):
         _, finding = self.fault("barriers.cu", "late")

@@ -25,6 +25,20 @@ namespace std {
 using namespace ::std;
 }
 
+namespace details {
+
+/// Waits until other threads have counted up to `least`.
+TRIPTYCH_UNWATCHED inline void wait_until(const unsigned& counter, unsigned least,
+                                          const Location& where) {
+  const volatile unsigned& count = counter;
+  // Each fence is a step, after which other threads may run.
+  while (count < least) triptych::cuda::plain::services->fence(where, false);
+  triptych::cuda::plain::touch(Touch::VolatileLoad, &counter, where);
+  triptych::cuda::plain::services->fence(where, false);
+}
+
+}  // namespace details
+
 /// Counts arrivals: phase n ends with arrival (n + 1) * expected.
 template <thread_scope kScope = thread_scope_system, class Completion = void>
 class barrier {
@@ -58,12 +72,7 @@ class barrier {
     return token;
   }
   TRIPTYCH_UNWATCHED void wait(arrival_token&& token, Location where = Location::current()) const {
-    const unsigned last = (token.phase_ + 1) * expected_;
-    const volatile unsigned& arrived = arrived_;
-    // Each fence is a step, after which other threads may run.
-    while (arrived < last) triptych::cuda::plain::services->fence(where, false);
-    triptych::cuda::plain::touch(Touch::VolatileLoad, &arrived_, where);
-    triptych::cuda::plain::services->fence(where, false);
+    details::wait_until(arrived_, (token.phase_ + 1) * expected_, where);
   }
   TRIPTYCH_UNWATCHED void arrive_and_wait(Location where = Location::current()) {
     wait(arrive(1, where), where);
