@@ -50,6 +50,19 @@ std::vector<Crossing> all_crossings(const Step& step) {
   return crossings;
 }
 
+/// The values that a kernel reads or writes, as they are stored.
+page::Json operands_json(const Plan& plan, Values values, const std::vector<Operand>& operands) {
+  page::Json list = page::Json::array();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto& [spec, outer_stride, format] = operands[i];
+    list.push_back({{"value", plan.graph.value(values[i]).name},
+                    {"shape", spec.shape.dims()},
+                    {"stored", to_string(format ? format->dtype : spec.dtype)},
+                    {"channels_last", format.has_value()}});
+  }
+  return list;
+}
+
 page::Json node_json(const Plan& plan, const Step& step) {
   const auto& node = plan.graph.node(step.node);
   const auto cost = measure::node_cost(plan.graph, node);
@@ -60,12 +73,19 @@ page::Json node_json(const Plan& plan, const Step& step) {
                          {"to", plan.devices[crossing.to]->info().name},
                          {"bytes", crossing.bytes}});
   }
+  std::vector<Operand> reads, writes;
+  if (step.entry != nullptr) {
+    reads = plan.input_operands(step);
+    writes = plan.output_operands(step);
+  }
   return {{"node", node.name},
           {"op", to_string(*node.op)},
           {"device", plan.devices[step.device]->info().name},
           {"kernel", step.entry == nullptr ? "" : step.entry->name},
           {"why", reason_of(plan, step)},
           {"output", node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0]))},
+          {"reads", operands_json(plan, node.inputs, reads)},
+          {"writes", operands_json(plan, node.outputs, writes)},
           {"flops", cost.flops},
           {"bytes", cost.bytes},
           {"crossings", std::move(crossings)}};
