@@ -50,26 +50,32 @@ Gradient gradient_of(const Pool& op) {
   return gradient;
 }
 
-/// Calls visit(y_index, x_index) for every plane, output and element of its window, in order.
+/// Calls visit(y_index, x_index, tap) for every plane, output and element of its window, in order.
 template <class Visitor>
 void for_each_pooled(const Shape& x, const Window& window, Visitor&& visit) {
   const auto in_plane = window.in[0] * window.in[1];
   const auto out_plane = window.out[0] * window.out[1];
   for (std::int64_t plane = 0; plane < x[0] * x[1]; ++plane) {
-    for_each_tap(window, [&](auto p, auto q, auto) {
+    for_each_tap(window, [&](auto p, auto q, auto tap) {
       visit(static_cast<std::size_t>(plane * out_plane + p),
-            static_cast<std::size_t>(plane * in_plane + q));
+            static_cast<std::size_t>(plane * in_plane + q), tap);
     });
   }
 }
 
-/// Per output of a max pooling, the index in x of the element that the window's maximum is.
-std::vector<std::size_t> arg_max(const RefTensor& x, const Window& window) {
-  constexpr auto none = std::numeric_limits<std::size_t>::max();
+/// An element of x: its index, and its number in a window.
+struct Maximum {
+  std::size_t index = std::numeric_limits<std::size_t>::max();
+  std::int64_t tap = -1;
+};
+
+/// Per output of a max pooling, the element of x that the window's maximum is.
+std::vector<Maximum> maxima(const RefTensor& x, const Window& window) {
   const auto outputs = pooled(x.spec, window).shape.elements();
-  std::vector<std::size_t> best(static_cast<std::size_t>(outputs), none);
-  for_each_pooled(x.spec.shape, window, [&](auto yi, auto xi) {
-    if (best[yi] == none || outranks(x.values[xi], x.values[best[yi]])) best[yi] = xi;
+  std::vector<Maximum> best(static_cast<std::size_t>(outputs));
+  for_each_pooled(x.spec.shape, window, [&](auto yi, auto xi, auto tap) {
+    auto& most = best[yi];
+    if (most.tap < 0 || outranks(x.values[xi], x.values[most.index])) most = {xi, tap};
   });
   return best;
 }
@@ -115,8 +121,10 @@ std::vector<Sharding> MaxPool::shardings(Specs inputs, Specs outputs, std::int64
 }
 
 void MaxPool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  const auto best = arg_max(inputs[0], window(inputs[0].spec.shape));
-  for (std::size_t i = 0; i < best.size(); ++i) outputs[0].values[i] = inputs[0].values[best[i]];
+  const auto best = maxima(inputs[0], window(inputs[0].spec.shape));
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    outputs[0].values[i] = inputs[0].values[best[i].index];
+  }
 }
 
 Window MaxPoolGradient::window(const Shape& x) const {
@@ -136,10 +144,10 @@ std::vector<Sharding> MaxPoolGradient::shardings(Specs inputs, Specs outputs, st
 
 void MaxPoolGradient::reference(std::span<const RefTensor> inputs,
                                 std::span<RefTensor> outputs) const {
-  const auto best = arg_max(inputs[0], window(inputs[0].spec.shape));
+  const auto best = maxima(inputs[0], window(inputs[0].spec.shape));
   auto& dx = outputs[0].values;
   std::fill(dx.begin(), dx.end(), 0.0);
-  for (std::size_t i = 0; i < best.size(); ++i) dx[best[i]] += inputs[1].values[i];
+  for (std::size_t i = 0; i < best.size(); ++i) dx[best[i].index] += inputs[1].values[i];
 }
 
 ErrorBound MaxPoolGradient::error_bound(Specs inputs) const {
@@ -147,6 +155,65 @@ ErrorBound MaxPoolGradient::error_bound(Specs inputs) const {
   // to `taps` values of size 1 are added.
   const auto taps = static_cast<double>(window(inputs[0].shape).taps());
   return {.absolute = 0x1p-24 * taps * (taps - 1)};
+}
+
+Window MaxPoolWithIndex::window(const Shape& x) const {
+  return pool_window(kName, *this, x, ceil_mode);
+}
+
+std::vector<TensorSpec> MaxPoolWithIndex::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  require_dtype(kName, inputs, 0, DType::F32);
+  const auto w = window(inputs[0].shape);
+  if (w.taps() > kMostTaps) {
+    throw_invalid(kName, fmt::format("kernel_shape {} has {} taps; an index numbers up to {}",
+                                     kernel_shape, w.taps(), kMostTaps));
+  }
+  const auto y = pooled(inputs[0], w);
+  return {y, {DType::U8, y.shape}};
+}
+
+double MaxPoolWithIndex::flops(Specs inputs, Specs outputs) const {
+  return window_flops(window(inputs[0].shape), outputs);
+}
+
+void MaxPoolWithIndex::reference(std::span<const RefTensor> inputs,
+                                 std::span<RefTensor> outputs) const {
+  const auto best = maxima(inputs[0], window(inputs[0].spec.shape));
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    outputs[0].values[i] = inputs[0].values[best[i].index];
+    outputs[1].values[i] = static_cast<double>(best[i].tap);
+  }
+}
+
+Window MaxPoolIndexGradient::window() const {
+  return pool_window(kName, *this, Shape(input_shape), ceil_mode);
+}
+
+std::vector<TensorSpec> MaxPoolIndexGradient::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 2, 2);
+  require_dtype(kName, inputs, 0, DType::U8);
+  const TensorSpec x = {DType::F32, Shape(input_shape)};
+  const auto y = pooled(x, window());
+  if (inputs[0].shape != y.shape) {
+    throw_invalid(kName, fmt::format("index is {}; its shape must be dy's, {}",
+                                     to_string(inputs[0]), to_string(y.shape)));
+  }
+  require_gradient_shape(kName, inputs[1], y);
+  return {x};
+}
+
+void MaxPoolIndexGradient::reference(std::span<const RefTensor> inputs,
+                                     std::span<RefTensor> outputs) const {
+  auto& dx = outputs[0].values;
+  std::fill(dx.begin(), dx.end(), 0.0);
+  for_each_pooled(Shape(input_shape), window(), [&](auto yi, auto xi, auto tap) {
+    if (inputs[0].values[yi] == static_cast<double>(tap)) dx[xi] += inputs[1].values[yi];
+  });
+}
+
+ErrorBound MaxPoolIndexGradient::error_bound(Specs) const {
+  return {.terms = static_cast<double>(window().taps())};
 }
 
 Window AveragePool::window(const Shape& x) const { return pool_window(kName, *this, x, ceil_mode); }
@@ -173,7 +240,7 @@ void AveragePool::reference(std::span<const RefTensor> inputs, std::span<RefTens
   const auto divisor = divisors(w, count_include_pad);
   auto& y = outputs[0].values;
   std::fill(y.begin(), y.end(), 0.0);
-  for_each_pooled(inputs[0].spec.shape, w, [&](auto yi, auto xi) {
+  for_each_pooled(inputs[0].spec.shape, w, [&](auto yi, auto xi, auto) {
     y[yi] += inputs[0].values[xi] / divisor[yi % divisor.size()];
   });
 }
@@ -217,7 +284,7 @@ void AveragePoolGradient::reference(std::span<const RefTensor> inputs,
   const auto divisor = divisors(window(), count_include_pad);
   auto& dx = outputs[0].values;
   std::fill(dx.begin(), dx.end(), 0.0);
-  for_each_pooled(Shape(input_shape), window(), [&](auto yi, auto xi) {
+  for_each_pooled(Shape(input_shape), window(), [&](auto yi, auto xi, auto) {
     dx[xi] += inputs[0].values[yi] / divisor[yi % divisor.size()];
   });
 }
@@ -264,6 +331,8 @@ ErrorBound GlobalAveragePool::error_bound(Specs inputs) const {
 void add_pool_ops(OpList& list) {
   list.push_back(make_op(MaxPool{}));
   list.push_back(make_op(MaxPoolGradient{}));
+  list.push_back(make_op(MaxPoolWithIndex{}));
+  list.push_back(make_op(MaxPoolIndexGradient{}));
   list.push_back(make_op(AveragePool{}));
   list.push_back(make_op(AveragePoolGradient{}));
   list.push_back(make_op(GlobalAveragePool{}));

@@ -49,6 +49,48 @@ struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
+/// MaxPool of f32 with a second output, index: for each element of y its tap, the number of its
+/// element of x in the window (row-major), by MaxPoolGradient's rule. u8, so windows have at most
+/// kMostTaps. The plan replaces a MaxPool that has a gradient by it (index_max_pools).
+struct MaxPoolWithIndex : OpOf<MaxPoolWithIndex>, WindowAttributes {
+  static constexpr std::string_view kName = "MaxPoolWithIndex";
+  static constexpr std::string_view kSummary =
+      "y as MaxPool, index[n, c, p] = tap of the window at p that holds y[n, c, p]";
+  static constexpr std::int64_t kMostTaps = 256;
+  bool ceil_mode = false;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+  }
+  Window window(const Shape& x) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+/// dx of MaxPoolWithIndex from (index, dy), with the bits of MaxPoolGradient. `input_shape` is x's
+/// shape. f32.
+struct MaxPoolIndexGradient : OpOf<MaxPoolIndexGradient>, WindowAttributes {
+  static constexpr std::string_view kName = "MaxPoolIndexGradient";
+  static constexpr std::string_view kSummary =
+      "dx[n, c, tap index[n, c, p] of the window at p] += dy[n, c, p]";
+  bool ceil_mode = false;
+  std::vector<std::int64_t> input_shape;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+    visitor("input_shape", self.input_shape);
+  }
+  Window window() const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
 /// y[n, c, p] = mean over the window of x. Padding counts only with count_include_pad. f32.
 struct AveragePool : OpOf<AveragePool>, WindowAttributes {
   static constexpr std::string_view kName = "AveragePool";

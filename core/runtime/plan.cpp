@@ -13,8 +13,10 @@
 
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
+#include "core/graph/passes/pool_index.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
+#include "core/ops/pool.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/formats.h"
 #include "core/runtime/memory_plan.h"
@@ -184,6 +186,8 @@ bool is_normalization(const Node& node) {
   return op == BatchNormalization::kName || op == BatchNormalizationGradient::kName;
 }
 
+bool is_max_pool_gradient(const Node& node) { return node.op->name() == MaxPoolGradient::kName; }
+
 /// True when the device runs every node that fuse_normalization has created in a graph.
 bool takes_fused_normalization(const Device& device, const Graph& fused,
                                const PlacementOptions& options) {
@@ -210,13 +214,16 @@ Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions&
       return !forced && accepts(device, whole, node, options);
     };
   };
-  std::optional<Graph> normalized;
+  Graph fused = graph.clone();
   if (std::ranges::any_of(graph.nodes(), is_normalization)) {
-    normalized = fuse_normalization(graph, joins_in(graph));
-    if (!takes_fused_normalization(device, *normalized, options)) normalized.reset();
+    auto normalized = fuse_normalization(fused, joins_in(fused));
+    if (takes_fused_normalization(device, normalized, options)) fused = std::move(normalized);
   }
-  const auto& fused = normalized ? *normalized : graph;
-  if (!has(FusedElementwise::kName, {})) return fused.clone();
+  const bool indexes = has(MaxPoolWithIndex::kName, {}) && has(MaxPoolIndexGradient::kName, {});
+  if (indexes && std::ranges::any_of(graph.nodes(), is_max_pool_gradient)) {
+    fused = index_max_pools(fused, joins_in(fused));
+  }
+  if (!has(FusedElementwise::kName, {})) return fused;
   return fuse_elementwise(fused, joins_in(fused));
 }
 

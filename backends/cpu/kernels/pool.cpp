@@ -10,6 +10,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/pool_planes.h"
 #include "backends/cpu/tiles/stored_images.h"
 #include "backends/cpu/windows/max_rows.h"
 #include "backends/cpu/windows/window_plane.h"
@@ -19,69 +20,6 @@
 
 namespace triptych::cpu {
 namespace {
-
-/// Pairs of planes: of a tensor with the window's input size and of one with its output size.
-struct Planes {
-  Window window;
-  std::int64_t channels, count;
-  std::int64_t in_stride, out_stride;  ///< from image to image
-
-  Planes(const Window& w, const Operand& in, const Operand& out)
-      : window(w),
-        channels(in.spec.shape[1]),
-        count(in.spec.shape[0] * channels),
-        in_stride(in.outer_stride),
-        out_stride(out.outer_stride) {}
-
-  std::int64_t in_size() const { return window.in[0] * window.in[1]; }
-  std::int64_t out_size() const { return window.out[0] * window.out[1]; }
-  std::int64_t in_offset(std::int64_t plane) const {
-    return plane / channels * in_stride + plane % channels * in_size();
-  }
-  std::int64_t out_offset(std::int64_t plane) const {
-    return plane / channels * out_stride + plane % channels * out_size();
-  }
-  /// Calls body(in_offset, out_offset) for every plane, in parallel, and before() for each range of
-  /// them.
-  template <class Before, class Body>
-  void for_each(const Before& before, const Body& body) const {
-    parallel_for(count, kElementwiseGrain / in_size() + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   before();
-                   for (auto p = begin; p < end; ++p) body(in_offset(p), out_offset(p));
-                 });
-  }
-  template <class Body>
-  void for_each(const Body& body) const {
-    for_each([] {}, body);
-  }
-};
-
-/// Adjacent 2 x 2 windows, each wholly inside: the pooling of a U-Net.
-bool is_two_by_two(const Window& w) {
-  for (int axis = 0; axis < 2; ++axis) {
-    if (w.kernel[axis] != 2 || w.stride[axis] != 2 || w.dilation[axis] != 1) return false;
-    if (w.pad_begin[axis] != 0 || 2 * w.out[axis] > w.in[axis]) return false;
-  }
-  return true;
-}
-
-/// Calls visit(output, index) with the maximum of each window, by MaxPoolGradient's rule.
-template <class T, class Visitor>
-void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
-  using C = ComputeType<T>;
-  std::int64_t current = -1, best = 0;
-  for_each_tap(w, [&](std::int64_t output, std::int64_t input, std::int64_t) {
-    if (output != current) {
-      if (current >= 0) visit(current, best);
-      current = output;
-      best = input;
-    } else if (outranks(static_cast<C>(x[input]), static_cast<C>(x[best]))) {
-      best = input;
-    }
-  });
-  if (current >= 0) visit(current, best);
-}
 
 template <class T>
 void max_two_by_two(const Window& w, const T* x, T* y) {
@@ -138,9 +76,9 @@ class MaxPoolKernel : public Kernel {
         if (scratch_) scratch_->layout().pad(lowest, scratch_->plane(args.scratch));
       }
     };
-    planes_.for_each(before, [&](std::int64_t in, std::int64_t out) {
-      const T* x = args.in<T>(0) + in;
-      T* y = args.out<T>(0) + out;
+    planes_.for_each_plane(before, [&](std::int64_t plane) {
+      const T* x = args.in<T>(0) + planes_.in_offset(plane);
+      T* y = args.out<T>(0) + planes_.out_offset(plane);
       if constexpr (kFast) {
         if (two_by_two_) return max_two_by_two(planes_.window, x, y);
         if constexpr (std::is_same_v<T, float>) {
@@ -148,7 +86,8 @@ class MaxPoolKernel : public Kernel {
         }
         if (scratch_) return run_plane(x, args.scratch, y);
       }
-      for_each_maximum(planes_.window, x, [=](auto output, auto best) { y[output] = x[best]; });
+      for_each_maximum(planes_.window, x,
+                       [=](auto output, auto best, auto) { y[output] = x[best]; });
     });
   }
 
@@ -168,7 +107,7 @@ class MaxPoolKernel : public Kernel {
     layout.copy_outputs(outputs, y);
   }
 
-  Planes planes_;
+  PoolPlanes planes_;
   bool two_by_two_;
   bool by_rows_;  ///< see windows/max_rows.h
   std::int64_t threads_;
@@ -332,28 +271,25 @@ class MaxPoolGradientKernel : public Kernel {
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    Planes dx_planes = planes_;
+    PoolPlanes dx_planes = planes_;
     dx_planes.in_stride = dx_stride_;
-    parallel_for(planes_.count, kElementwiseGrain / planes_.in_size() + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (auto p = begin; p < end; ++p) {
-                     spread(args.in<float>(0) + planes_.in_offset(p),
-                            args.in<float>(1) + planes_.out_offset(p),
-                            args.out<float>(0) + dx_planes.in_offset(p));
-                   }
-                 });
+    planes_.for_each_plane([&](std::int64_t plane) {
+      spread(args.in<float>(0) + planes_.in_offset(plane),
+             args.in<float>(1) + planes_.out_offset(plane),
+             args.out<float>(0) + dx_planes.in_offset(plane));
+    });
   }
 
  private:
   void spread(const float* x, const float* dy, float* dx) const {
     if (two_by_two_) return max_gradient_two_by_two(planes_.window, x, dy, dx);
     std::fill_n(dx, planes_.in_size(), 0.0F);
-    for_each_maximum(planes_.window, x, [=](auto output, auto best) {
+    for_each_maximum(planes_.window, x, [=](auto output, auto best, auto) {
       dx[best] = exact::canonical(dx[best] + dy[output]);
     });
   }
 
-  Planes planes_;
+  PoolPlanes planes_;
   std::int64_t dx_stride_;
   bool two_by_two_;
 };
@@ -418,9 +354,9 @@ class AveragePoolKernel : public Kernel {
     const auto before = [&] {  // adding 0 changes no sum that began at 0
       if (scratch_) scratch_->layout().pad(0.0F, scratch_->plane(args.scratch));
     };
-    planes_.for_each(before, [&](std::int64_t in, std::int64_t out) {
-      auto* y = args.out<float>(0) + out;
-      add(args.in<float>(0) + in, args.scratch, y);
+    planes_.for_each_plane(before, [&](std::int64_t plane) {
+      auto* y = args.out<float>(0) + planes_.out_offset(plane);
+      add(args.in<float>(0) + planes_.in_offset(plane), args.scratch, y);
       simd([=] {
         for (std::int64_t i = 0; i < count; ++i) y[i] = exact::canonical(y[i] / divisor[i]);
       });
@@ -442,7 +378,7 @@ class AveragePoolKernel : public Kernel {
     layout.copy_outputs(outputs, y);
   }
 
-  Planes planes_;
+  PoolPlanes planes_;
   std::vector<float> divisors_;
   bool few_;
   std::optional<PlaneScratch<float>> scratch_;
@@ -456,10 +392,10 @@ class AveragePoolGradientKernel : public Kernel {
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
-    planes_.for_each([&](std::int64_t in, std::int64_t out) {
-      const auto* dy = args.in<float>(0) + out;
+    planes_.for_each_plane([&](std::int64_t plane) {
+      const auto* dy = args.in<float>(0) + planes_.out_offset(plane);
       const auto* divisor = divisors_.data();
-      auto* dx = args.out<float>(0) + in;
+      auto* dx = args.out<float>(0) + planes_.in_offset(plane);
       std::fill_n(dx, planes_.in_size(), 0.0F);
       for_each_tap(planes_.window, [=](auto p, auto q, auto) { dx[q] += dy[p] / divisor[p]; });
       for (std::int64_t i = 0; i < planes_.in_size(); ++i) dx[i] = exact::canonical(dx[i]);
@@ -467,7 +403,7 @@ class AveragePoolGradientKernel : public Kernel {
   }
 
  private:
-  Planes planes_;
+  PoolPlanes planes_;
   std::vector<float> divisors_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Elements that one access moves at once: 4, 8 or 16 bytes.
+/// Elements that one access moves at once: 2, 4, 8 or 16 bytes.
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Vector {
   T values[kCount];
@@ -23,6 +23,10 @@ struct alignas(sizeof(T) * kCount) Vector {
 /// apart, element by element.
 template <int kBytes>
 struct WordOf;
+template <>
+struct WordOf<2> {
+  using Type = std::uint16_t;
+};
 template <>
 struct WordOf<4> {
   using Type = std::uint32_t;
@@ -53,6 +57,8 @@ __device__ void store_whole(void* to, const V& value) {
   } else if constexpr (sizeof(V) == 8) {
     asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(word.x), "r"(word.y)
                  : "memory");
+  } else if constexpr (sizeof(V) == 2) {
+    asm volatile("st.global.b16 [%0], %1;" ::"l"(address), "h"(word) : "memory");
   } else {
     asm volatile("st.global.b32 [%0], %1;" ::"l"(address), "r"(word) : "memory");
   }

@@ -115,13 +115,15 @@ InputRule separated(const Shape& shape) {
 }
 
 /// Many equal values, so that the first of several maxima matters.
-InputRule tied(const Shape& shape) {
+std::vector<double> tied_values(const Shape& shape) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < shape.elements(); ++i) {
     values.push_back(static_cast<double>(i * 5 % 3) - 1);
   }
-  return exactly(DType::F32, shape, std::move(values));
+  return values;
 }
+
+InputRule tied(const Shape& shape) { return exactly(DType::F32, shape, tied_values(shape)); }
 
 Shape output_shape(const Problem& problem) {
   const auto window = with_problem<MaxPool>(problem).window(problem.x);
@@ -137,6 +139,22 @@ void add_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
   cases.push_back({problem.name + "_ties", gradient, {tied(problem.x), dy}});
 }
 
+void add_indexed_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
+  const auto pool = with_problem<MaxPoolWithIndex>(problem);
+  cases.push_back({problem.name, make_op(pool), {separated(problem.x)}, false});
+  cases.push_back({problem.name + "_ties", make_op(pool), {tied(problem.x)}, false});
+  const std::vector<RefTensor> x = {{{DType::F32, problem.x}, tied_values(problem.x)}};
+  std::vector<RefTensor> y;
+  for (const auto& spec : pool.infer(std::vector{x[0].spec})) {
+    y.push_back({spec, std::vector<double>(static_cast<std::size_t>(spec.shape.elements()))});
+  }
+  pool.reference(x, y);
+  auto gradient = with_problem<MaxPoolIndexGradient>(problem);
+  gradient.input_shape = problem.x.dims();
+  const auto index = exactly(DType::U8, y[1].spec.shape, y[1].values);
+  cases.push_back({problem.name, make_op(gradient), {index, f32(y[0].spec.shape)}});
+}
+
 /// NaN before, between and after the largest numbers of windows, two in some.
 void add_max_pools_of_nan(std::vector<OpCase>& cases, const Problem& problem) {
   constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
@@ -145,6 +163,8 @@ void add_max_pools_of_nan(std::vector<OpCase>& cases, const Problem& problem) {
     values.push_back(i % 5 == 1 || i % 7 == 3 ? undefined : static_cast<double>(i * 5 % 11) - 4);
   const auto x = exactly(DType::F32, problem.x, std::move(values));
   cases.push_back({problem.name + "_nan", make_op(with_problem<MaxPool>(problem)), {x}, false});
+  cases.push_back(
+      {problem.name + "_nan", make_op(with_problem<MaxPoolWithIndex>(problem)), {x}, false});
   cases.push_back({problem.name + "_nan",
                    make_op(with_problem<MaxPoolGradient>(problem)),
                    {x, f32(output_shape(problem))},
@@ -167,12 +187,14 @@ void add_average_pools(std::vector<OpCase>& cases, const Problem& problem, bool 
 void add_pool_cases(std::vector<OpCase>& cases) {
   for (const auto& problem : problems()) {
     add_max_pools(cases, problem);
+    add_indexed_max_pools(cases, problem);
     add_average_pools(cases, problem, false);
     add_average_pools(cases, problem, true);
   }
   for (const auto& problem : near_two_by_two()) {
     const auto first = cases.size();
     add_max_pools(cases, problem);
+    add_indexed_max_pools(cases, problem);
     add_average_pools(cases, problem, false);
     for (auto i = first; i < cases.size(); ++i) cases[i].check_gradient = false;  // as above
     cases.push_back({problem.name + "_of_int8",

@@ -167,6 +167,17 @@ TEST(RefusedOperands, of_windows_and_groups) {
   pool.kernel_shape = {2};
   expect_specs_refused(pool, std::vector{TensorSpec{DType::Bool, {1, 1, 4}}},
                        "it must be a number");
+  MaxPoolWithIndex indexed;
+  indexed.kernel_shape = {16, 17};
+  expect_shapes_refused(indexed, {{1, 1, 20, 20}}, "272 taps; an index numbers up to 256");
+  indexed.kernel_shape = {16, 16};
+  EXPECT_EQ(indexed.infer(floats({{1, 1, 20, 20}}))[1], (TensorSpec{DType::U8, {1, 1, 5, 5}}));
+  MaxPoolIndexGradient spread;
+  spread.kernel_shape = {2};
+  spread.input_shape = {1, 1, 4};
+  expect_specs_refused(
+      spread, std::vector{TensorSpec{DType::U8, {1, 1, 2}}, TensorSpec{DType::F32, {1, 1, 3}}},
+      "its shape must be dy's");
 }
 
 TEST(RefusedOperands, of_what_joins_cuts_and_picks) {

@@ -65,7 +65,8 @@ std::vector<Pooling> poolings() {
       {{2, 3, 1, 1}, window(3, 1, 1)},         {{2, 3, 6, 9}, window(2, 3, 0)},
       {{1, 2, 40, 40}, window(33, 1, 0)},      {{3, 2, 90, 95}, window(3, 1, 1)},
       {{2, 3, 55, 57}, window(3, 2, 1)},       {{1, 2, 30, 70}, window(6, 2, 2)},
-      {{1, 2, 9, 12}, window(2, 1, 0)},        {{1, 2, 50, 20}, window(18, 2, 8)}};
+      {{1, 2, 9, 12}, window(2, 1, 0)},        {{1, 2, 50, 20}, window(18, 2, 8)},
+      {{2, 3, 18, 46}, window(2, 2, 0)},       {{2, 3, 7, 9}, window(2, 2, 0)}};
   RandomStream random(21, 0);
   for (int i = 0; i < 150; ++i) list.push_back(random_pooling(random));
   return list;
@@ -143,6 +144,34 @@ TEST(PoolKernels, take_the_first_largest_element_or_the_last_nan_of_any_window) 
     expect_everywhere(op, x, folded<float>(x, window, take_larger<float>), pooling.name());
     expect_everywhere(op, small, folded<std::int8_t>(small, window, take_larger<std::int8_t>),
                       pooling.name());
+  }
+}
+
+TEST(PoolKernels, gradients_by_stored_indices_have_the_bits_of_those_that_compare) {
+  for (const auto& pooling : poolings()) {
+    SCOPED_TRACE(pooling.name());
+    const auto op = pooling.pool<MaxPoolWithIndex>();
+    if (op.window(pooling.x).taps() > MaxPoolWithIndex::kMostTaps) continue;
+    auto back = pooling.pool<MaxPoolIndexGradient>();
+    back.input_shape = pooling.x.dims();
+    const auto x = pictures(pooling.x);
+    for (const RunOptions options :
+         {RunOptions{.threads = 1}, RunOptions{.threads = 3, .gap = 5}}) {
+      std::vector<Tensor> inputs;
+      inputs.push_back(x.clone());
+      const auto y = run_kernel(pooling.pool<MaxPool>(), inputs, options);
+      auto indexed = run_kernel(op, inputs, options);
+      ASSERT_EQ(indexed.size(), 2U);
+      const auto dy = pictures(y[0].shape());
+      inputs.push_back(dy.clone());
+      const auto dx = run_kernel(pooling.pool<MaxPoolGradient>(), inputs, options);
+      std::vector<Tensor> indices;
+      indices.push_back(indexed[1].clone());
+      indices.push_back(dy.clone());
+      indexed.pop_back();
+      expect_same_bits(indexed, y);
+      expect_same_bits(run_kernel(back, indices, options), dx);
+    }
   }
 }
 

@@ -142,6 +142,29 @@ TEST(VectorAccess, pooling_of_two_by_two_moves_rows_of_four) {
   expect_same_bits_with_gaps(gradient, specs, back);
 }
 
+TEST(VectorAccess, pooling_with_an_index_moves_a_byte_per_window_instead_of_its_elements) {
+  MaxPoolWithIndex op;
+  op.kernel_shape = {2, 2};
+  op.strides = {2, 2};
+  const Counted run(op, {floats(kImages)});
+  EXPECT_EQ(run.loads("max_pool_index_groups"), kFours);
+  EXPECT_EQ(run.stores("max_pool_index_groups"), 2 * kImageElements / 4 / 64);  // y and index
+  expect_same_bits_with_gaps(op, {floats(kImages)}, run);
+
+  MaxPoolIndexGradient gradient;
+  gradient.kernel_shape = {2, 2};
+  gradient.strides = {2, 2};
+  gradient.input_shape = kImages.dims();
+  const Shape pooled = {2, 3, 32, 32};
+  const std::vector<TensorSpec> specs = {{DType::U8, pooled}, floats(pooled)};
+  const Counted back(gradient, specs);
+  EXPECT_EQ(back.loads("max_pool_index_gradient_groups"), 2 * kImageElements / 4 / 64);
+  EXPECT_EQ(back.stores("max_pool_index_gradient_groups"), kFours);
+  const auto loads = back.total("max_pool_index_gradient_groups", Access::Load);
+  EXPECT_EQ(loads.useful_bytes, kImageElements / 4 * (sizeof(float) + 1));
+  expect_same_bits_with_gaps(gradient, specs, back);
+}
+
 TEST(VectorAccess, rounding_of_images_reads_fours_of_positions_and_writes_eight_channels) {
   Conv op;
   op.kernel_shape = {3, 3};

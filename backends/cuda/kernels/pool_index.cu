@@ -1,0 +1,156 @@
+// Max pooling in training: the index of each maximum is stored, and its gradient reads that instead
+// of x: a byte per output, where x has the elements of a whole window.
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/pool_windows.cuh"
+#include "core/ops/pool.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+using TapIndex = std::uint8_t;
+
+/// A thread owns an element of y and its index.
+template <bool kTwoByTwo>
+__global__ void max_pool_index_kernel(Steps<kTwoByTwo> steps, PlaneArray<const float> x,
+                                      PlaneArray<float> y, PlaneArray<TapIndex> index,
+                                      std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * y.size; i += all_threads()) {
+    const std::int64_t plane = i / y.size, output = i % y.size;
+    const auto source = x.at(plane);
+    const Maximum best = steps.largest(source, output);
+    const float element = source[best.input];
+    y.at(plane)[output] = element;
+    index.at(plane)[output] = static_cast<TapIndex>(best.tap);
+  }
+}
+
+/// A thread owns an element of dx: it looks for its own tap among the indices around it.
+template <bool kTwoByTwo>
+__global__ void max_pool_index_gradient_kernel(Steps<kTwoByTwo> steps,
+                                               PlaneArray<const TapIndex> index,
+                                               PlaneArray<const float> dy, PlaneArray<float> dx,
+                                               std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * dx.size; i += all_threads()) {
+    const std::int64_t plane = i / dx.size, input = i % dx.size;
+    const auto indices = index.at(plane);
+    const auto gradient = dy.at(plane);
+    float sum = 0;
+    steps.for_each_output(input, [&](std::int64_t output, std::int64_t tap) {
+      const TapIndex best = indices[output];
+      if (best == tap) sum += gradient[output];
+    });
+    dx.at(plane)[input] = exact::canonical(sum);
+  }
+}
+
+template <int kEach>
+__global__ void max_pool_index_groups_kernel(WindowGroups<kEach> groups, PlaneArray<const float> x,
+                                             PlaneArray<float> y, PlaneArray<TapIndex> index) {
+  groups.for_each([&](auto image, auto upper, auto lower, auto output) {
+    const auto source = x.data.from(image * x.image_stride);
+    const auto above = source.template load<2 * kEach>(upper);
+    const auto below = source.template load<2 * kEach>(lower);
+    Vector<float, kEach> largest;
+    Vector<TapIndex, kEach> numbers;
+#pragma unroll
+    for (int w = 0; w < kEach; ++w) {
+      const Largest best(above, below, w);
+      largest[w] = best.value;
+      numbers[w] = static_cast<TapIndex>(best.number);
+    }
+    y.data.from(image * y.image_stride).template store<kEach>(output, largest);
+    index.data.from(image * index.image_stride).template store<kEach>(output, numbers);
+  });
+}
+
+template <int kEach>
+__global__ void max_pool_index_gradient_groups_kernel(WindowGroups<kEach> groups,
+                                                      PlaneArray<const TapIndex> index,
+                                                      PlaneArray<const float> dy,
+                                                      PlaneArray<float> dx) {
+  groups.for_each([&](auto image, auto upper, auto lower, auto output) {
+    const auto numbers = index.data.from(image * index.image_stride).template load<kEach>(output);
+    const auto gradient = dy.data.from(image * dy.image_stride).template load<kEach>(output);
+    const auto target = dx.data.from(image * dx.image_stride);
+    SpreadRows<kEach> rows;
+#pragma unroll
+    for (int w = 0; w < kEach; ++w) rows.put(w, numbers[w], gradient[w]);
+    target.template store<2 * kEach>(upper, rows.above);
+    target.template store<2 * kEach>(lower, rows.below);
+  });
+}
+
+/// Two windows per thread, so that every access has at least two bytes.
+constexpr int kIndexedWindows = 2;
+
+/// True when the kernels above read or write `index` by kIndexedWindows outputs.
+bool moves_indices(const Planes& index, const std::byte* memory) {
+  return index.image_stride % kIndexedWindows == 0 && is_aligned<kIndexedWindows>(memory);
+}
+
+class MaxPoolIndexKernel : public PoolKernel {
+ public:
+  MaxPoolIndexKernel(const KernelQuery& query, Device&)
+      : PoolKernel(query.as<MaxPoolWithIndex>().window(query.inputs[0].spec.shape)),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]),
+        index_(query.outputs[1]) {}
+
+  void run(const KernelArgs& args) override {
+    const PlaneArray x(x_, in_size(), args.in<float>(0));
+    const PlaneArray y(y_, out_size(), args.out<float>(0));
+    const PlaneArray index(index_, out_size(), args.out<TapIndex>(1));
+    if (takes_groups<kIndexedWindows>(window(), {{x_, args.inputs[0]}}, {y_, args.outputs[0]}) &&
+        moves_indices(index_, args.outputs[1])) {
+      const WindowGroups<kIndexedWindows> groups(window(), y_);
+      launch(args.stream, "max_pool_index_groups", one_dimension(groups.count),
+             max_pool_index_groups_kernel<kIndexedWindows>, groups, x, y, index);
+      return;
+    }
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "max_pool_index", one_dimension(y_.count * out_size()),
+             max_pool_index_kernel<kTwoByTwo>, steps, x, y, index, y_.count);
+    });
+  }
+
+ private:
+  Planes x_, y_, index_;
+};
+
+class MaxPoolIndexGradientKernel : public PoolKernel {
+ public:
+  MaxPoolIndexGradientKernel(const KernelQuery& query, Device&)
+      : PoolKernel(query.as<MaxPoolIndexGradient>().window()),
+        index_(query.inputs[0]),
+        dy_(query.inputs[1]),
+        dx_(query.outputs[0]) {}
+
+  void run(const KernelArgs& args) override {
+    const PlaneArray index(index_, out_size(), args.in<TapIndex>(0));
+    const PlaneArray dy(dy_, out_size(), args.in<float>(1));
+    const PlaneArray dx(dx_, in_size(), args.out<float>(0));
+    if (takes_groups<kIndexedWindows>(window(), {{dx_, args.outputs[0]}}, {dy_, args.inputs[1]}) &&
+        moves_indices(index_, args.inputs[0])) {
+      const WindowGroups<kIndexedWindows> groups(window(), dx_);
+      launch(args.stream, "max_pool_index_gradient_groups", one_dimension(groups.count),
+             max_pool_index_gradient_groups_kernel<kIndexedWindows>, groups, index, dy, dx);
+      return;
+    }
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "max_pool_index_gradient", one_dimension(dx_.count * in_size()),
+             max_pool_index_gradient_kernel<kTwoByTwo>, steps, index, dy, dx, dx_.count);
+    });
+  }
+
+ private:
+  Planes index_, dy_, dx_;
+};
+
+}  // namespace
+
+void add_pool_index_kernels(KernelList& list) {
+  list.push_back(kernel_entry<MaxPoolIndexKernel>(MaxPoolWithIndex::kName, "planes"));
+  list.push_back(kernel_entry<MaxPoolIndexGradientKernel>(MaxPoolIndexGradient::kName, "planes"));
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM
