@@ -130,6 +130,7 @@ class DevicePlanner {
         used_(roots.size(), false),
         blocks_(roots.size()) {
     for (const auto& value : graph_.values()) owner_.push_back(value.id);
+    for (const auto& [value, part] : parts_) wholes_.insert(part.whole);
   }
 
   void run() {
@@ -222,7 +223,8 @@ class DevicePlanner {
 
   /// True when the place of this output is still open.
   bool is_free(ValueId output) const {
-    return roots_[output.index()] == output && !parts_.contains(output);
+    return roots_[output.index()] == output && !parts_.contains(output) &&
+           !wholes_.contains(output);
   }
 
   void join_overwrite(const Node& node, std::size_t time) {
@@ -316,6 +318,7 @@ class DevicePlanner {
   const Graph& graph_;
   const Formats& formats_;
   const ConcatParts& parts_;
+  std::set<ValueId> wholes_;  ///< that the parts lie in
   const std::vector<ValueId>& roots_;
   std::size_t device_;
   std::size_t end_;             ///< the time after the last step

@@ -17,7 +17,7 @@ namespace triptych {
 
 /// Where a value lies in the memory of another.
 struct ConcatPart {
-  ValueId whole;                  ///< the concat's output
+  ValueId whole;                  ///< the concat's output, or the slice's input
   std::size_t offset = 0;         ///< bytes from its begin; of planes a multiple of kAlignment
   std::int64_t outer_stride = 0;  ///< elements
 };
@@ -36,6 +36,14 @@ struct StoragePlan {
 /// and all kernels that touch it accept it at its new distance.
 void find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
                            const PlacementOptions& options, StoragePlan& storage);
+
+/// Adds the outputs of all Slice nodes that need not run, in planes, to `storage`. A slice
+/// qualifies if it is a part of its input that begins aligned, with one distance along dimension 0.
+/// Its input must be in planes and read by such slices alone. Both lie on the slice's device, are
+/// neither outputs of the graph, nor updates, nor parts of concats, and all readers accept the
+/// distance.
+void find_slices_in_place(const Graph& graph, std::span<const NodePlacement> placements,
+                          const PlacementOptions& options, StoragePlan& storage);
 
 /// Fills `locations`, `arena_bytes`, `state_bytes` and `constant_bytes`; everything that
 /// plan_crossings needs and fills must be set, and kernels prepared.

@@ -17,6 +17,7 @@
 #include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/ops/pool.h"
+#include "core/ops/slice.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/formats.h"
 #include "core/runtime/memory_plan.h"
@@ -227,14 +228,23 @@ Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions&
   return fuse_elementwise(fused, joins_in(fused));
 }
 
+/// True for a concat whose inputs lie in its output, and for a slice whose output lies in its
+/// input.
+bool is_in_place(const Node& node, const ConcatParts& parts) {
+  if (node.inputs.empty() || node.outputs.empty()) return false;
+  const auto lies_in = [&](ValueId value, ValueId whole) {
+    const auto part = parts.find(value);
+    return part != parts.end() && part->second.whole == whole;
+  };
+  return lies_in(node.inputs[0], node.outputs[0]) || lies_in(node.outputs[0], node.inputs[0]);
+}
+
 std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> placements,
                              const ConcatParts& parts) {
-  std::set<ValueId> written_by_others;
-  for (const auto& [value, part] : parts) written_by_others.insert(part.whole);
   std::vector<Step> steps;
   for (const auto& node : graph.nodes()) {
     auto& placement = placements[node.id.index()];
-    const bool runs = node.outputs.empty() || !written_by_others.contains(node.outputs[0]);
+    const bool runs = !is_in_place(node, parts);
     Step step;
     step.node = node.id;
     step.device = placement.device;
@@ -328,7 +338,9 @@ std::vector<Operand> operands_of(const Plan& plan, const Step& step, Values valu
 std::string reason_of(const Plan& plan, const Step& step) {
   if (step.entry == nullptr) {
     const auto& op = *plan.graph.node(step.node).op;
-    return op.view() ? "a view, nothing runs" : "written in place, nothing runs";
+    if (op.view()) return "a view, nothing runs";
+    return op.name() == Slice::kName ? "read in place, nothing runs"
+                                     : "written in place, nothing runs";
   }
   std::string text = step.choice;
   if (!step.keeps_output.empty()) {
@@ -380,6 +392,7 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   }
   if (options.concat_in_place && !options.keep_values) {
     find_concats_in_place(plan.graph, placements, options.placement, storage);
+    find_slices_in_place(plan.graph, placements, options.placement, storage);
   }
   plan.steps = make_steps(plan.graph, std::move(placements), storage.parts);
   const auto* collectives = options.placement.collectives;

@@ -56,7 +56,7 @@ struct Step {
 
 struct PlanOptions {
   PlacementOptions placement;
-  /// Concat outputs are written in place by their producers where every kernel accepts the strides.
+  /// Concats are written, and slices read in place, where every kernel accepts the strides.
   bool concat_in_place = true;
   /// Activations are stored channels last where every kernel takes that.
   bool channels_last = true;

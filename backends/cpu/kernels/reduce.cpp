@@ -18,13 +18,15 @@ struct ReduceLayout {
   StridedIndex kept, reduced;
   std::int64_t inner = 1;
 
-  ReduceLayout(const Reduce& op, const Shape& x) {
+  ReduceLayout(const Reduce& op, const Operand& operand) {
+    const auto& x = operand.spec.shape;
     struct Group {
       std::int64_t size, stride;
       bool reduced;
     };
     const auto flags = ReduceGeometry::of(op, x).reduced;
-    const auto strides = x.strides();
+    auto strides = x.strides();
+    if (!strides.empty()) strides[0] = operand.outer_stride;
     std::vector<Group> groups;
     for (std::size_t axis = 0; axis < flags.size(); ++axis) {
       const auto size = x.dims()[axis];
@@ -48,6 +50,17 @@ struct ReduceLayout {
   bool has_lines = false;  ///< x is a matrix whose rows are reduced
 };
 
+/// Images may lie apart where they are summed and their channels are not: no axis is then merged
+/// with the first.
+Verdict accepts_layout(const KernelQuery& query) {
+  const auto& x = query.inputs[0];
+  if (query.dense()) return Verdict::yes();
+  if (!query.outputs[0].is_dense()) return Verdict::no("needs a dense output");
+  const auto flags = ReduceGeometry::of(query.as<Reduce>(), x.spec.shape).reduced;
+  const bool is_apart = flags.size() > 1 && flags[0] && !flags[1] && x.spec.shape[1] > 1;
+  return is_apart ? Verdict::yes() : Verdict::no("needs dense operands");
+}
+
 /// A block of a sequence that lies in contiguous segments: in place, or gathered into `buffer`.
 template <class T>
 const T* contiguous_block(const T* x, const StridedIndex& sequence, std::int64_t first,
@@ -69,7 +82,7 @@ class ReduceKernel : public Kernel {
 
  public:
   explicit ReduceKernel(const KernelQuery& query)
-      : layout_(query.as<Reduce>(), query.inputs[0].spec.shape),
+      : layout_(query.as<Reduce>(), query.inputs[0]),
         blocks_(reduction_blocks(layout_.reduced.count())),
         chunks_(ceil_div(layout_.inner, kColumns)),
         mean_(query.as<Reduce>().kind == ReduceKind::Mean) {}
@@ -226,7 +239,7 @@ class ArgMaxKernel : public Kernel {
 }  // namespace
 
 void add_reduce_kernels(KernelList& list) {
-  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_dense, &accepts_dense);
+  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_layout, &accepts_dense);
 }
 
 }  // namespace triptych::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/elementwise.cuh"
+#include "backends/cuda/kernels/operand_span.h"
 #include "backends/cuda/kernels/reduction.cuh"
 #include "core/ops/axes.h"
 #include "core/runtime/kernel_families.h"
@@ -23,13 +24,15 @@ struct ReduceLayout {
   Positions kept, rows;
   std::int64_t row = 1, row_stride = 1, inner = 1;
   std::int64_t count = 1, blocks = 1;  ///< elements and blocks of the tree per output
-  std::int64_t outputs = 1, x_elements = 0;
+  std::int64_t outputs = 1;
+  std::int64_t x_span = 0, x_outer = 0;  ///< elements of x, and between its images
 
-  static ReduceLayout of(const Reduce& op, const Shape& x) {
-    const auto flags = ReduceGeometry::of(op, x).reduced;
+  static ReduceLayout of(const Reduce& op, const Operand& x) {
+    const auto flags = ReduceGeometry::of(op, x.spec.shape).reduced;
     auto kept_axes = walk(x, flags, false), reduced_axes = walk(x, flags, true);
     ReduceLayout layout = {Positions(kept_axes), Positions(reduced_axes)};
-    layout.x_elements = x.elements();
+    layout.x_span = span_of(x);
+    layout.x_outer = x.outer_stride;
     layout.outputs = kept_axes.elements;
     layout.count = reduced_axes.elements;
     layout.blocks = std::max<std::int64_t>(reduction_blocks(layout.count), 1);
@@ -58,12 +61,14 @@ struct ReduceLayout {
   }
 
  private:
-  static BroadcastWalk<1> walk(const Shape& x, const std::vector<bool>& flags, bool reduced) {
+  static BroadcastWalk<1> walk(const Operand& x, const std::vector<bool>& flags, bool reduced) {
+    const auto& shape = x.spec.shape;
+    const auto all = operand_strides(x, shape);
     Dims sizes, strides;
     for (std::size_t axis = 0; axis < flags.size(); ++axis) {
       if (flags[axis] != reduced) continue;
-      sizes.push_back(x.dims()[axis]);
-      strides.push_back(x.strides()[axis]);
+      sizes.push_back(shape.dims()[axis]);
+      strides.push_back(all[axis]);
     }
     return BroadcastWalk<1>(Shape(sizes), {strides});
   }
@@ -173,7 +178,7 @@ __global__ void fold_results_kernel(Global<const typename Combine::Type> results
 }
 
 Verdict accepts_layout(const KernelQuery& query) {
-  if (!query.dense()) return Verdict::no("needs dense operands");
+  if (!query.outputs[0].is_dense()) return Verdict::no("needs a dense output");
   if (query.inputs[0].spec.shape.rank() <= Positions::kMostAxes) return Verdict::yes();
   return Verdict::no("takes tensors of up to 8 dimensions");
 }
@@ -184,7 +189,7 @@ class ReduceKernel : public Kernel {
 
  public:
   explicit ReduceKernel(const KernelQuery& query)
-      : layout_(ReduceLayout::of(query.as<Reduce>(), query.inputs[0].spec.shape)),
+      : layout_(ReduceLayout::of(query.as<Reduce>(), query.inputs[0])),
         divisor_{static_cast<float>(layout_.count), query.as<Reduce>().kind == ReduceKind::Mean} {}
 
   std::size_t scratch_bytes() const override {
@@ -210,7 +215,7 @@ class ReduceKernel : public Kernel {
 
   /// Blocks of the tree: by columns where enough adjacent ones fill a memory transaction.
   void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
-    const Global x(args.in<T>(0), layout_.x_elements);
+    const Global x(args.in<T>(0), layout_.x_span);
     const Global y(target, results());
     if (layout_.inner < 8) return fold_rows(args, x, y, divisor);
     unsigned lanes = 1;
@@ -225,9 +230,9 @@ class ReduceKernel : public Kernel {
   void fold_rows(const KernelArgs& args, const Global<const T>& x, const Global<T>& y,
                  const Divisor& divisor) const {
     if constexpr (std::is_same_v<T, float>) {
-      // The tensor is dense: all rows begin at multiples of their length.
+      // All rows of an image begin at multiples of their length.
       if (layout_.inner == 1 && layout_.row_stride == 1 &&
-          moves_fours({layout_.row}, args.inputs[0])) {
+          moves_fours({layout_.row, layout_.x_outer}, args.inputs[0])) {
         launch(args.stream, "reduce_rows", one_dimension(results() * (kLanes / 4)),
                fold_rows_kernel<Combine, 4>, x, y, layout_, divisor);
         return;
