@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-
 #include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/operand_span.h"
 #include "backends/cuda/kernels/reduction.cuh"
@@ -139,40 +137,6 @@ __device__ void for_each_element(std::int64_t count, const Read& read, const Wri
     write(i + step, next);
   }
   if (i < count) write(i, read(i));
-}
-
-/// An operand that is stored channels last.
-struct StoredChannels {
-  ChannelsLast format;
-  ImageRounding images;
-
-  explicit StoredChannels(const Operand& operand) : format(operand.channels_last.value()) {
-    TRIPTYCH_ASSERT(format.pad == 0);  // no reader on a GPU wants zeros around an image
-    const auto& shape = operand.spec.shape;
-    images.images = shape[0];
-    images.channels = shape[1];
-    images.positions = shape.elements_between(2, shape.rank());
-  }
-  template <int kEach>
-  ChannelTiles<kEach> tiles() const {
-    return {images, format.pitch};
-  }
-  Global<BFloat16> over(std::byte* data) const {
-    const auto positions = images.images * images.positions;
-    return {reinterpret_cast<BFloat16*>(data), (positions - 1) * format.pitch + images.channels};
-  }
-};
-
-inline std::optional<StoredChannels> stored_channels(const Operand& operand) {
-  if (operand.channels_last) return StoredChannels(operand);
-  return std::nullopt;
-}
-
-/// Output 0 may be stored channels last: its readers then round it. The contract bf16 has them.
-inline ChannelsLastOperands channels_last_output(const KernelQuery& query) {
-  const auto& shape = query.outputs[0].spec.shape;
-  return {.output = query.contract == Contract::Bf16 && shape.rank() == 4 &&
-                    shape[1] % kPieceElements == 0};
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

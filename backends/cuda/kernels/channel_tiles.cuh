@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "backends/cuda/kernels/bf16_operands.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "core/base/checked_math.h"
@@ -30,10 +32,10 @@ class ChannelTiles {
     return {{static_cast<unsigned>(ceil_div(warps, kBlock / 32))}, {kBlock}, 0};
   }
 
-  /// y = finish(channel, read(image, channel, position)), for kEach positions of a channel. All
-  /// reads of a thread start before the first result, so that they do not wait for each other.
-  template <class Read, class Finish>
-  __device__ void write(const Global<BFloat16>& y, const Read& read, const Finish& finish) const {
+  /// Calls visit(image, group, piece, position) for the tile of this thread, if it has one. The
+  /// piece counts the channels of the group.
+  template <class Visit>
+  __device__ void for_tile(const Visit& visit) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const std::int64_t number = global_thread() / 32, row_of_tiles = number / across_;
     const std::int64_t position =
@@ -41,28 +43,39 @@ class ChannelTiles {
     const std::int64_t piece = row_of_tiles % down_ * kAlongPieces + lane / kAlongPositions;
     const std::int64_t group = row_of_tiles / down_ % groups_;
     const std::int64_t image = row_of_tiles / down_ / groups_;
-    if (image >= images_ || piece >= pieces_ || position >= positions_) return;
-    const std::int64_t in_group = piece * kPieceElements;
-    const std::int64_t channel = group * channels_ + in_group;
-    decltype(read(image, channel, position)) in[kPieceElements] = {};
-#pragma unroll
-    for (int c = 0; c < kPieceElements; ++c) {
-      if (in_group + c < channels_) in[c] = read(image, channel + c, position);
+    if (image < images_ && piece < pieces_ && position < positions_) {
+      visit(image, group, piece, position);
     }
-    Vector<BFloat16, kPieceElements> rounded[kEach];
+  }
+
+  /// y = finish(channel, read(image, channel, position)), for kEach positions of a channel. All
+  /// reads of a thread start before the first result, so that they do not wait for each other.
+  template <class Read, class Finish>
+  __device__ void write(const Global<BFloat16>& y, const Read& read, const Finish& finish) const {
+    for_tile(
+        [&](std::int64_t image, std::int64_t group, std::int64_t piece, std::int64_t position) {
+          const std::int64_t in_group = piece * kPieceElements;
+          const std::int64_t channel = group * channels_ + in_group;
+          decltype(read(image, channel, position)) in[kPieceElements] = {};
 #pragma unroll
-    for (int c = 0; c < kPieceElements; ++c) {
-      Vector<float, kEach> values = {};
-      if (in_group + c < channels_) values = finish(channel + c, in[c]);
+          for (int c = 0; c < kPieceElements; ++c) {
+            if (in_group + c < channels_) in[c] = read(image, channel + c, position);
+          }
+          Vector<BFloat16, kPieceElements> rounded[kEach];
 #pragma unroll
-      for (int p = 0; p < kEach; ++p) rounded[p][c] = BFloat16(values[p]);
-    }
-    const std::int64_t first = (group * pieces_ + piece) * kPieceElements;
+          for (int c = 0; c < kPieceElements; ++c) {
+            Vector<float, kEach> values = {};
+            if (in_group + c < channels_) values = finish(channel + c, in[c]);
 #pragma unroll
-    for (int p = 0; p < kEach; ++p) {
-      const std::int64_t row = image * positions_ + position + p;
-      y.template store<kPieceElements>(row * pitch_ + first, rounded[p]);
-    }
+            for (int p = 0; p < kEach; ++p) rounded[p][c] = BFloat16(values[p]);
+          }
+          const std::int64_t first = (group * pieces_ + piece) * kPieceElements;
+#pragma unroll
+          for (int p = 0; p < kEach; ++p) {
+            const std::int64_t row = image * positions_ + position + p;
+            y.template store<kPieceElements>(row * pitch_ + first, rounded[p]);
+          }
+        });
   }
 
  private:
@@ -72,5 +85,45 @@ class ChannelTiles {
   std::int64_t pieces_;         ///< of the channels of a group
   std::int64_t across_, down_;  ///< tiles of a warp, along positions and pieces
 };
+
+/// An operand that is stored channels last.
+struct StoredChannels {
+  ChannelsLast format;
+  ImageRounding images;  ///< without its arrays
+
+  explicit StoredChannels(const Operand& operand) : format(operand.channels_last.value()) {
+    TRIPTYCH_ASSERT(format.pad == 0);  // no reader on a GPU wants zeros around an image
+    const auto& shape = operand.spec.shape;
+    images.images = shape[0];
+    images.channels = shape[1];
+    images.positions = shape.elements_between(2, shape.rank());
+  }
+  template <int kEach>
+  ChannelTiles<kEach> tiles() const {
+    return {images, format.pitch};
+  }
+  Global<BFloat16> over(std::byte* data) const {
+    return {reinterpret_cast<BFloat16*>(data), span()};
+  }
+  Global<const BFloat16> over(const std::byte* data) const {
+    return {reinterpret_cast<const BFloat16*>(data), span()};
+  }
+  /// Elements from the first to the last.
+  std::int64_t span() const {
+    return (images.images * images.positions - 1) * format.pitch + images.channels;
+  }
+};
+
+inline std::optional<StoredChannels> stored_channels(const Operand& operand) {
+  if (operand.channels_last) return StoredChannels(operand);
+  return std::nullopt;
+}
+
+/// Output 0 may be stored channels last: its readers then round it. The contract bf16 has them.
+inline ChannelsLastOperands channels_last_output(const KernelQuery& query) {
+  const auto& shape = query.outputs[0].spec.shape;
+  return {.output = query.contract == Contract::Bf16 && shape.rank() == 4 &&
+                    shape[1] % kPieceElements == 0};
+}
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -2,6 +2,7 @@
 #include "core/ops/pool.h"
 
 #include "backends/cuda/kernels/device_table.h"
+#include "backends/cuda/kernels/pool_channels_last.cuh"
 #include "backends/cuda/kernels/pool_windows.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
@@ -133,6 +134,7 @@ class MaxPoolKernel : public PoolKernel {
 };
 
 std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device&) {
+  if (query.inputs[0].channels_last) return std::make_unique<MaxPoolChannelsLast<MaxPool>>(query);
   return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
     return std::make_unique<MaxPoolKernel<decltype(tag)>>(query);
   });
@@ -256,7 +258,7 @@ class AveragePoolGradientKernel : public PoolKernel {
 }  // namespace
 
 void add_pool_kernels(KernelList& list) {
-  list.push_back({"MaxPool", "planes", &PoolKernel::accepts, &prepare_max_pool});
+  list.push_back(max_pool_entry(MaxPool::kName, &prepare_max_pool));
   list.push_back(kernel_entry<MaxPoolGradientKernel>("MaxPoolGradient", "planes"));
   list.push_back(kernel_entry<AveragePoolKernel>("AveragePool", "planes"));
   list.push_back(kernel_entry<AveragePoolGradientKernel>("AveragePoolGradient", "planes"));

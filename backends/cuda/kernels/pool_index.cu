@@ -1,13 +1,11 @@
 // Max pooling in training: the index of each maximum is stored, and its gradient reads that instead
 // of x: a byte per output, where x has the elements of a whole window.
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/pool_channels_last.cuh"
 #include "backends/cuda/kernels/pool_windows.cuh"
-#include "core/ops/pool.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
-
-using TapIndex = std::uint8_t;
 
 /// A thread owns an element of y and its index.
 template <bool kTwoByTwo>
@@ -90,7 +88,7 @@ bool moves_indices(const Planes& index, const std::byte* memory) {
 
 class MaxPoolIndexKernel : public PoolKernel {
  public:
-  MaxPoolIndexKernel(const KernelQuery& query, Device&)
+  explicit MaxPoolIndexKernel(const KernelQuery& query)
       : PoolKernel(query.as<MaxPoolWithIndex>().window(query.inputs[0].spec.shape)),
         x_(query.inputs[0]),
         y_(query.outputs[0]),
@@ -116,6 +114,12 @@ class MaxPoolIndexKernel : public PoolKernel {
  private:
   Planes x_, y_, index_;
 };
+
+std::unique_ptr<Kernel> prepare_max_pool_index(const KernelQuery& query, Device&) {
+  if (query.inputs[0].channels_last)
+    return std::make_unique<MaxPoolChannelsLast<MaxPoolWithIndex>>(query);
+  return std::make_unique<MaxPoolIndexKernel>(query);
+}
 
 class MaxPoolIndexGradientKernel : public PoolKernel {
  public:
@@ -149,7 +153,7 @@ class MaxPoolIndexGradientKernel : public PoolKernel {
 }  // namespace
 
 void add_pool_index_kernels(KernelList& list) {
-  list.push_back(kernel_entry<MaxPoolIndexKernel>(MaxPoolWithIndex::kName, "planes"));
+  list.push_back(max_pool_entry(MaxPoolWithIndex::kName, &prepare_max_pool_index));
   list.push_back(kernel_entry<MaxPoolIndexGradientKernel>(MaxPoolIndexGradient::kName, "planes"));
 }
 

@@ -112,6 +112,7 @@ struct PlaneArray {
   Global<T> data;
   std::int64_t channels = 1, image_stride = 0, size = 0;
 
+  PlaneArray() = default;
   PlaneArray(const Planes& planes, std::int64_t plane_size, T* memory)
       : data(memory, planes.span),
         channels(planes.channels),

@@ -2,6 +2,7 @@
 // channels innermost, and eight channels of one pixel are one piece of a copy. Patches are never
 // stored.
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_gemm.cuh"
@@ -32,6 +33,8 @@ struct RoundedPatches {
 };
 
 /// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]. A batch entry is a group.
+/// Out: float in planes, or BFloat16 with the channels of a position together.
+template <class Out>
 struct RoundedConvProblem {
   static constexpr bool kRowsAlongK = true, kColumnsAlongN = false;
 
@@ -39,7 +42,7 @@ struct RoundedConvProblem {
   Global<const BFloat16> left, right;
   RoundedPatches patches;
   std::int64_t channels = 1;  ///< of a group, padded
-  Global<float> y;
+  Global<Out> y;
   std::int64_t y_image = 0, y_plane = 0, y_first = 0, y_row = 0, y_column = 1;
   bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
   FloatFinish finish;
@@ -68,15 +71,17 @@ struct RoundedConvProblem {
              problem.y_first + oy * problem.y_row + ox * problem.y_column;
     }
     __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
-      problem.y[at_y(m, n)] = problem.finish(group * problem.sizes.m + m, canonical(sum));
+      problem.y[at_y(m, n)] = Out(problem.finish(group * problem.sizes.m + m, canonical(sum)));
     }
     __device__ void store_inside(std::int64_t m, std::int64_t n, float first, float second) const {
       if (m >= problem.sizes.m || n >= problem.sizes.n) return;
-      if (problem.whole_pairs) {
-        const std::int64_t channel = group * problem.sizes.m + m;
-        problem.y.store<2>(at_y(m, n), {{problem.finish(channel, canonical(first)),
-                                         problem.finish(channel, canonical(second))}});
-        return;
+      if constexpr (std::is_same_v<Out, float>) {
+        if (problem.whole_pairs) {
+          const std::int64_t channel = group * problem.sizes.m + m;
+          problem.y.template store<2>(at_y(m, n), {{problem.finish(channel, canonical(first)),
+                                                    problem.finish(channel, canonical(second))}});
+          return;
+        }
       }
       store(m, n, first);
       if (n + 1 < problem.sizes.n) store(m, n + 1, second);
@@ -145,7 +150,8 @@ class TensorCoreConv : public Kernel {
 
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
     const auto groups = geometry_of(query.as<Op>(), query).groups;
-    return {.inputs = {reads_channels_last(query.inputs[0], groups, kPieceElements)}};
+    return {.inputs = {reads_channels_last(query.inputs[0], groups, kPieceElements)},
+            .output = groups == 1 && channels_last_output(query).output};
   }
 
   TensorCoreConv(const KernelQuery& query, Device& device)
@@ -154,6 +160,7 @@ class TensorCoreConv : public Kernel {
         x_(query.inputs[0], g_.groups, sides_.in_channels, sides_.in_plane()),
         w_span_(span_of(query.inputs[1])),
         y_(query.outputs[0]),
+        stored_y_(stored_channels(query.outputs[0])),
         relu_(has_relu(query.as<Op>())),
         phases_(conv_phases(device, g_.window, kTransposed)) {}
 
@@ -170,7 +177,9 @@ class TensorCoreConv : public Kernel {
 
   void run(const KernelArgs& args) override {
     const auto images = x_.round(args.stream, args.inputs[0], args.scratch);
-    for (const auto& phase : phases_) run_phase(args, phase, images);
+    for (const auto& phase : phases_) {
+      stored_y_ ? run_phase<BFloat16>(args, phase, images) : run_phase<float>(args, phase, images);
+    }
   }
 
  private:
@@ -188,11 +197,23 @@ class TensorCoreConv : public Kernel {
     return bytes;
   }
 
+  /// Where y lies: elements from an image, a channel and a position to the next, and of all.
+  struct Layout {
+    std::int64_t image, channel, position, span;
+  };
+  Layout layout() const {
+    if (!stored_y_) return {y_.outer_stride, sides_.out_plane(), 1, span_of(y_)};
+    const auto pitch = stored_y_->format.pitch;
+    return {sides_.out_plane() * pitch, 1, pitch, stored_y_->span()};
+  }
+
+  template <class Out>
   void run_phase(const KernelArgs& args, const ConvPhase& phase,
                  const Global<const BFloat16>& images) const {
     const auto positions = phase.rows * phase.columns;
     const auto out_plane = sides_.out_plane();
-    const RoundedConvProblem problem = {
+    const auto y = layout();
+    const RoundedConvProblem<Out> problem = {
         .sizes = sizes_of(phase),
         .left = round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes()),
         .right = images,
@@ -206,14 +227,14 @@ class TensorCoreConv : public Kernel {
                     .channels = Divisor(padded(sides_.in_channels)),
                     .taps = phase.taps.global()},
         .channels = padded(sides_.in_channels),
-        .y = {args.out<float>(0), span_of(y_)},
-        .y_image = y_.outer_stride,
-        .y_plane = out_plane,
-        .y_first = phase.row * sides_.out[1] + phase.column,
-        .y_row = phase.row_step * sides_.out[1],
-        .y_column = phase.column_step,
+        .y = {args.out<Out>(0), y.span},
+        .y_image = y.image,
+        .y_plane = y.channel,
+        .y_first = (phase.row * sides_.out[1] + phase.column) * y.position,
+        .y_row = phase.row_step * sides_.out[1] * y.position,
+        .y_column = phase.column_step * y.position,
         .whole_pairs = phase.column_step == 1 && positions == out_plane && out_plane % 2 == 0 &&
-                       y_.outer_stride % 2 == 0,
+                       y.image % 2 == 0,
         .finish = FloatFinish(args, g_.groups * sides_.out_channels, relu_)};
     launch_tensor_core_gemm(args.stream,
                             kTransposed ? "conv_transpose_tensor_core" : "conv_tensor_core",
@@ -225,6 +246,7 @@ class TensorCoreConv : public Kernel {
   RoundedImages x_;
   std::int64_t w_span_;
   Operand y_;
+  std::optional<StoredChannels> stored_y_;
   bool relu_;
   std::vector<ConvPhase> phases_;
 };

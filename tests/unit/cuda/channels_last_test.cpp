@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/nn/training_graph.h"
 #include "core/ops/batch_normalization.h"
+#include "core/ops/concat.h"
 #include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+#include "core/ops/pool.h"
 #include "core/runtime/executor.h"
 #include "tests/unit/cpu/run_kernel.h"
 
@@ -83,13 +88,109 @@ Graph normalised_convolution(const Shape& x, std::int64_t channels) {
   return graph;
 }
 
-TEST(ChannelsLastOnGpu, a_training_step_has_the_bits_of_planes) {
+TEST(ChannelsLastOnGpu, a_training_step_has_the_loss_of_planes) {
   const auto graph = training_step();
   Runner planes(graph, options_of(false)), last(graph, options_of(true));
   EXPECT_EQ(planes.stored(), 0);
-  // Six normalisations. The output that a pooling and a concat read stays planes.
-  EXPECT_EQ(last.stored(), 6 + 5);
-  for (int step = 0; step < 2; ++step) cpu::expect_same_bits(last.run(), planes.run());
+  // Outputs of six normalisations and of their gradients, the pooling, the transposed convolution
+  // and the concat.
+  EXPECT_EQ(last.stored(), 6 + 6 + 3);
+  planes.executor.run();
+  last.executor.run();
+  const auto loss = [](Runner& runner) { return runner.executor.output("loss").as<float>()[0]; };
+  EXPECT_EQ(loss(last), loss(planes));
+  // The gradient of the pooling chooses among elements that round to the same number.
+  planes.executor.run();
+  last.executor.run();
+  EXPECT_NEAR(loss(last), loss(planes), 0.01 * loss(planes));
+}
+
+/// A normalisation that leaves x as it is, so that it may be stored channels last.
+ValueId add_identity(Graph& graph, const Shape& x) {
+  std::vector<ValueId> inputs = {graph.add_input("x", {DType::F32, x})};
+  for (const float value : {1.0F, 0.0F, 0.0F, 1.0F}) {
+    Tensor tensor(TensorSpec{DType::F32, {x[1]}});
+    std::ranges::fill(tensor.as<float>(), value);
+    inputs.push_back(graph.constant(std::move(tensor)));
+  }
+  BatchNormalization normalization;
+  normalization.epsilon = 0;
+  return graph.add_node(make_op(normalization), inputs).front();
+}
+
+/// A level of a U-Net: y = normalised x, p = MaxPool(y), z = a convolution of y and of p
+/// transposed.
+Graph u_net_level(const Shape& x) {
+  Graph graph;
+  const auto y = add_identity(graph, x);
+  MaxPool pool;
+  pool.kernel_shape = pool.strides = {2, 2};
+  const auto p = graph.emit_one(make_op(pool), {y});
+  ConvTranspose up;
+  up.strides = {2, 2};
+  const auto w = graph.add_input("w", {DType::F32, {x[1], 16, 2, 2}});
+  Concat concat;
+  concat.axis = 1;
+  const auto joined = graph.emit_one(make_op(concat), {y, graph.emit_one(make_op(up), {p, w})});
+  Conv conv;
+  conv.pads = {1, 1, 1, 1};
+  const auto v = graph.add_input("v", {DType::F32, {5, x[1] + 16, 3, 3}});
+  graph.mark_output("z", graph.emit_one(make_op(conv), {joined, v}));
+  MaxPoolGradient gradient;
+  gradient.kernel_shape = gradient.strides = {2, 2};
+  const auto dy = graph.add_input("dy", graph.spec(p));
+  graph.mark_output("dx", graph.emit_one(make_op(gradient), {y, dy}));
+  return graph;
+}
+
+/// Numbers that bfloat16 holds, with many ties and NaN.
+Tensor rounded_numbers(const Shape& shape) {
+  RandomStream random(9, 0);
+  Tensor tensor(TensorSpec{DType::F32, shape});
+  for (auto& value : tensor.as<float>()) {
+    value = static_cast<float>(random.below(5)) - 2;
+    if (random.below(50) == 0) value = std::numeric_limits<float>::quiet_NaN();
+  }
+  return tensor;
+}
+
+TEST(ChannelsLastOnGpu, a_level_of_a_u_net_reads_and_writes_it_throughout) {
+  for (const Shape& x : {Shape{2, 24, 8, 16}, Shape{1, 40, 6, 10}}) {
+    SCOPED_TRACE(to_string(x));
+    const auto graph = u_net_level(x);
+    Runner planes(graph, options_of(false), "counted"), last(graph, options_of(true), "counted");
+    ASSERT_EQ(last.stored(), 4);
+    for (auto* runner : {&planes, &last}) runner->executor.set_input("x", rounded_numbers(x));
+    cpu::expect_same_bits(last.run(), planes.run());
+    EXPECT_FALSE(last.device.kernel_counters().contains("round_images"));
+    const auto elements = static_cast<std::uint64_t>(x.elements());
+    const std::string pool = "max_pool_channels_last", up = "conv_transpose_tensor_core";
+    EXPECT_EQ(last.bytes_of(pool, MemoryAccess::Load), elements * sizeof(BFloat16));
+    EXPECT_EQ(last.bytes_of(pool, MemoryAccess::Store), elements / 4 * (sizeof(BFloat16) + 1));
+    const auto channels = static_cast<std::uint64_t>(x[1]);
+    EXPECT_EQ(last.bytes_of(up, MemoryAccess::Store), elements / channels * 16 * sizeof(BFloat16));
+  }
+}
+
+/// Any windows: y, and dx where each element ties.
+TEST(ChannelsLastOnGpu, pools_any_windows) {
+  for (const auto& [side, stride, pad] : {std::tuple{3, 2, 1}, {2, 1, 0}, {2, 2, 0}}) {
+    const Shape x = {2, 8, 7, 9};
+    Graph graph;
+    const auto y = add_identity(graph, x);
+    MaxPool pool;
+    pool.kernel_shape = {side, side};
+    pool.strides = {stride, stride};
+    pool.pads = {pad, pad, pad, pad};
+    const auto p = graph.emit_one(make_op(pool), {y});
+    Conv conv;
+    const auto w = graph.add_input("w", {DType::F32, {3, 8, 1, 1}});
+    graph.mark_output("z", graph.emit_one(make_op(conv), {p, w}));
+    Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
+    ASSERT_EQ(last.stored(), 2);
+    for (auto* runner : {&planes, &last}) runner->executor.set_input("x", rounded_numbers(x));
+    cpu::expect_same_bits(last.run(), planes.run());
+  }
 }
 
 TEST(ChannelsLastOnGpu, convolutions_on_either_tensor_core_read_it_in_place) {
