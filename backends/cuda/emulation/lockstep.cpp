@@ -146,11 +146,51 @@ std::uint32_t ControlFlow::meeting_point(std::uint32_t node) const {
   return meets == kUnknown ? kEnd : nodes_[meets];
 }
 
+void CommonPath::clear() {
+  steps_.clear();
+  distances_.clear();
+  at_ = {};
+}
+
+Request CommonPath::request(std::size_t step, std::size_t access, std::uint32_t mask) const {
+  const auto& common = steps_[step];
+  const auto* distances = distances_.data() + access * kLanes;
+  Request request = {.mask = mask, .bytes = common.bytes, .addresses = {}};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    request.addresses[lane] = common.address + static_cast<std::uint64_t>(distances[lane]);
+  }
+  return request;
+}
+
+std::vector<LaneStep> CommonPath::steps_of(unsigned lane) const {
+  std::vector<LaneStep> steps(steps_.begin(), steps_.begin() + at_[lane].step);
+  std::size_t access = 0;
+  for (auto& step : steps) {
+    if (step.bytes == 0) continue;
+    step.address += static_cast<std::uint64_t>(distances_[access++ * kLanes + lane]);
+  }
+  return steps;
+}
+
+void CommonPath::drop(std::size_t steps) {
+  const auto end = steps_.begin() + static_cast<std::ptrdiff_t>(steps);
+  const auto accesses =
+      std::count_if(steps_.begin(), end, [](auto& step) { return step.bytes != 0; });
+  steps_.erase(steps_.begin(), end);
+  distances_.erase(distances_.begin(),
+                   distances_.begin() + accesses * static_cast<std::ptrdiff_t>(kLanes));
+  for (auto& at : at_) {
+    at.step -= std::min(at.step, static_cast<std::uint32_t>(steps));
+    at.access -= std::min(at.access, static_cast<std::uint32_t>(accesses));
+  }
+}
+
 void Lockstep::begin(std::uint32_t lanes) {
   all_ = lanes;
   ended_ = 0;
   longest_ = kLong;
   for (auto& lane : lanes_) lane.frames.clear();
+  common_frames_.clear();
   forget();
 }
 
@@ -160,19 +200,81 @@ void Lockstep::forget() {
   has_flow_ = is_solved_ = false;
   active_ = running();
   met_ = 0;
-  for (auto rest = active_; rest != 0; rest &= rest - 1) {
-    Lane& lane = lanes_[first_lane(rest)];
-    lane.steps.clear();
-    lane.at = lane.last_pass = lane.scanned = 0;
-    lane.scanned_node = ControlFlow::kStart;
-    lane.steps.push_back({ControlFlow::kStart, kNoPass, 0});
-  }
+  is_common_ = at_start_ = true;
+  common_.clear();
+  common_scanned_ = 0;
+  common_node_ = common_scanned_node_ = ControlFlow::kStart;
+}
+
+/// The lanes take different paths from now on.
+void Lockstep::separate() {
+  is_common_ = false;
   groups_.clear();
-  if (active_ != 0) groups_.push_back({active_, ControlFlow::kStart, kNever});
+  for (auto rest = active_; rest != 0; rest &= rest - 1) {
+    const auto number = first_lane(rest);
+    Lane& lane = lanes_[number];
+    lane.steps.clear();
+    if (at_start_) lane.steps.push_back({ControlFlow::kStart, kNoPass, 0});
+    const auto steps = common_.steps_of(number);
+    lane.steps.insert(lane.steps.end(), steps.begin(), steps.end());
+    lane.at = lane.last_pass = lane.scanned = 0;
+    for (std::size_t i = 0; i < lane.steps.size(); ++i) {
+      if (lane.steps[i].bytes == 0) lane.last_pass = i;
+    }
+    lane.scanned_node = common_node_;
+    if (common_frames_.empty()) continue;
+    std::erase_if(lane.frames,
+                  [&](const Frame& frame) { return frame.depth >= common_frames_.front().depth; });
+    lane.frames.insert(lane.frames.end(), common_frames_.begin(), common_frames_.end());
+  }
+  common_frames_.clear();
+  if (active_ == 0) return;
+  groups_.push_back({active_, node_of(first_lane(active_)), kNever});
+}
+
+/// Issues the common steps before `end`.
+void Lockstep::issue_common(std::size_t end, IssueObserver& observer) {
+  std::size_t access = 0;
+  for (std::size_t i = 0; i < end; ++i) {
+    const Step& step = common_[i];
+    if (step.bytes != 0) {
+      observer.requested(step.number, common_.request(i, access++, active_));
+      continue;
+    }
+    if (step.number != kNoPass) observer.passed(step.number, active_);
+    enter(common_frames_, step);
+    common_node_ = static_cast<std::uint32_t>(step.address);
+  }
+}
+
+void Lockstep::advance_common(IssueObserver& observer) {
+  auto end = common_.length();
+  for (auto rest = active_; rest != 0; rest &= rest - 1) {
+    end = std::min(end, common_.length(first_lane(rest)));
+  }
+  // It is not known yet what belongs to the last piece of all lanes.
+  const auto is_piece = [&](std::size_t step) { return common_[step].bytes == 0; };
+  while (end > 0 && !is_piece(end - 1)) --end;
+  has_flow_ = true;
+  for (; common_scanned_ < common_.length(); ++common_scanned_) {
+    if (!is_piece(common_scanned_)) continue;
+    const auto node = static_cast<std::uint32_t>(common_[common_scanned_].address);
+    flow_.add(common_scanned_node_, node);
+    common_scanned_node_ = node;
+  }
+  if (end > 0) {
+    issue_common(--end, observer);
+    at_start_ = false;
+    common_.drop(end);
+    common_scanned_ -= end;
+  }
+  longest_ = std::max(kLong, 2 * (common_.length() + (at_start_ ? 1 : 0)));
 }
 
 void Lockstep::advance(IssueObserver& observer) {
   is_solved_ = false;
+  if (is_common_ && (ended_ & active_) == 0) return advance_common(observer);
+  if (is_common_) separate();
   run(observer, false);
   scan(false);
   std::size_t longest = 0;
@@ -189,7 +291,16 @@ void Lockstep::advance(IssueObserver& observer) {
 
 void Lockstep::close(IssueObserver& observer) {
   is_solved_ = false;
-  run(observer, true);
+  for (auto rest = is_common_ ? active_ : 0; rest != 0; rest &= rest - 1) {
+    if (common_.length(first_lane(rest)) == common_.length()) continue;
+    separate();
+    break;
+  }
+  if (is_common_) {
+    issue_common(common_.length(), observer);
+  } else {
+    run(observer, true);
+  }
   longest_ = kLong;
   forget();
 }
@@ -242,7 +353,7 @@ void Lockstep::leave_group() {
 }
 
 /// A piece of a function that calls one of its own, or of one that was called.
-void Lockstep::Lane::enter(const Step& piece) {
+void Lockstep::enter(Frames& frames, const Step& piece) {
   const auto depth = static_cast<std::uint32_t>(piece.address >> 32);
   while (!frames.empty() && frames.back().depth > depth) frames.pop_back();
   if (frames.empty() || frames.back().depth < depth) frames.push_back({depth, kNoPass});
@@ -253,7 +364,7 @@ void Lockstep::Lane::enter(const Step& piece) {
 /// others since.
 std::uint32_t Lockstep::branch_of(std::uint32_t mask) const {
   std::uint32_t depth = 0;
-  const std::vector<Frame>* frames = nullptr;
+  const Frames* frames = nullptr;
   for (auto rest = mask; rest != 0; rest &= rest - 1) {
     const auto& lane = lanes_[first_lane(rest)];
     if (lane.at >= lane.steps.size()) continue;
@@ -273,7 +384,7 @@ void Lockstep::issue(const Group& group, IssueObserver& observer) {
   if (pass != kNoPass) observer.passed(pass, group.mask);
   for (auto rest = group.mask; rest != 0; rest &= rest - 1) {
     Lane& lane = lanes_[first_lane(rest)];
-    if (group.node != ControlFlow::kStart) lane.enter(lane.steps[lane.at]);
+    if (group.node != ControlFlow::kStart) enter(lane.frames, lane.steps[lane.at]);
     ++lane.at;
   }
   const auto waiting = [&](unsigned lane) -> const Step* {

@@ -57,6 +57,69 @@ class IssueObserver {
   virtual void parted(std::uint32_t pass) = 0;
 };
 
+/// An access of a lane, or with 0 bytes the beginning of a piece of code, with its node and the
+/// depth of its frame as address.
+struct LaneStep {
+  std::uint64_t address = 0;
+  std::uint32_t number = 0, bytes = 0;
+};
+
+/// The steps of lanes that all take the same path. Each lane has come to some step of the longest.
+class CommonPath {
+ public:
+  void clear();
+
+  /// False: the lane leaves the path.
+  bool access(unsigned lane, const LaneStep& step) {
+    auto& at = at_[lane];
+    if (at.step == steps_.size()) {
+      steps_.push_back(step);
+      distances_.resize(distances_.size() + kLanes);
+    }
+    const auto& common = steps_[at.step];
+    const auto distance = static_cast<std::int64_t>(step.address - common.address);
+    const auto short_distance = static_cast<std::int32_t>(distance);
+    if (common.number != step.number || common.bytes != step.bytes || short_distance != distance) {
+      return false;
+    }
+    distances_[at.access * kLanes + lane] = short_distance;
+    ++at.step;
+    ++at.access;
+    return true;
+  }
+  bool pass(unsigned lane, const LaneStep& step) {
+    auto& at = at_[lane];
+    if (at.step == steps_.size()) steps_.push_back(step);
+    const auto& common = steps_[at.step];
+    if (common.address != step.address || common.number != step.number || common.bytes != 0) {
+      return false;
+    }
+    ++at.step;
+    return true;
+  }
+
+  /// Steps that the lane has taken.
+  std::size_t length(unsigned lane) const { return at_[lane].step; }
+  std::size_t length() const { return steps_.size(); }
+  const LaneStep& operator[](std::size_t step) const { return steps_[step]; }
+  /// The lanes' accesses of a step, which is the access of this number.
+  Request request(std::size_t step, std::size_t access, std::uint32_t mask) const;
+  /// Steps of one lane.
+  std::vector<LaneStep> steps_of(unsigned lane) const;
+  /// Forgets the first steps of all lanes.
+  void drop(std::size_t steps);
+
+ private:
+  static constexpr std::size_t kLanes = 32;
+  struct Position {
+    std::uint32_t step = 0, access = 0;
+  };
+
+  std::vector<LaneStep> steps_;          ///< with the addresses of the first lane to come there
+  std::vector<std::int32_t> distances_;  ///< of the lanes' addresses from these, by access
+  std::array<Position, kLanes> at_;
+};
+
 class Lockstep {
  public:
   static constexpr std::uint32_t kNoPass = ~0U;
@@ -65,21 +128,29 @@ class Lockstep {
   void begin(std::uint32_t lanes);
 
   void access(unsigned lane, std::uint32_t site, std::uint64_t address, std::uint32_t bytes) {
+    if (is_common_ && common_.access(lane, {address, site, bytes})) return;
+    if (is_common_) separate();
     lanes_[lane].steps.push_back({address, site, bytes});
   }
   /// The lane begins the piece of code `node` (ControlFlow). `pass`: its number for the observer,
   /// or kNoPass. `depth`: of its function's frame in the stack, which grows with each call.
   void pass(unsigned lane, std::uint32_t node, std::uint32_t pass, std::uint32_t depth = 0) {
+    const Step step = {node | std::uint64_t{depth} << 32, pass, 0};
+    if (is_common_ && common_.pass(lane, step)) return;
+    if (is_common_) separate();
     auto& at = lanes_[lane];
     at.last_pass = at.steps.size();
-    at.steps.push_back({node | std::uint64_t{depth} << 32, pass, 0});
+    at.steps.push_back(step);
   }
   /// The lane does nothing any more.
   void end(unsigned lane) { ended_ |= 1U << lane; }
   std::uint32_t running() const { return all_ & ~ended_; }
 
   /// True when the lane's way should be issued as far as possible, to free memory.
-  bool is_long(unsigned lane) const { return lanes_[lane].steps.size() >= longest_; }
+  bool is_long(unsigned lane) const {
+    return (is_common_ ? common_.length(lane) + (at_start_ ? 1 : 0) : lanes_[lane].steps.size()) >=
+           longest_;
+  }
   /// Issues the instructions with known lanes.
   void advance(IssueObserver& observer);
   /// The lanes have come together: issues everything. They go on from one place.
@@ -88,31 +159,29 @@ class Lockstep {
   void meet(std::uint32_t mask, IssueObserver& observer);
 
  private:
-  /// An access, or with 0 bytes the beginning of a piece of code, with its node and the depth of
-  /// its frame as address.
-  struct Step {
-    std::uint64_t address = 0;
-    std::uint32_t number = 0, bytes = 0;
-  };
+  using Step = LaneStep;
   /// A function that a lane runs, with the last piece of it.
   struct Frame {
     std::uint32_t depth = 0, pass = kNoPass;
   };
+  using Frames = std::vector<Frame>;  ///< the innermost one is the last
   struct Lane {
     std::vector<Step> steps;
     std::size_t at = 0;         ///< where the piece begins that it runs next
     std::size_t last_pass = 0;  ///< of its steps
     std::size_t scanned = 0;    ///< steps before this one are edges of the graph
     std::uint32_t scanned_node = 0;
-    std::vector<Frame> frames;  ///< the innermost one is the last
-
-    void enter(const Step& piece);
+    Frames frames;
   };
   /// Lanes that run one piece together, until they come to another group's.
   struct Group {
     std::uint32_t mask = 0, node = 0, until = 0;
   };
 
+  static void enter(Frames& frames, const Step& piece);
+  void separate();
+  void issue_common(std::size_t end, IssueObserver& observer);
+  void advance_common(IssueObserver& observer);
   void run(IssueObserver& observer, bool all);
   bool is_known(std::uint32_t mask, bool all) const;
   void issue(const Group& group, IssueObserver& observer);
@@ -123,6 +192,14 @@ class Lockstep {
   void forget();
   void leave_group();
   std::uint32_t node_of(unsigned lane) const;
+
+  CommonPath common_;               ///< of all lanes that are active
+  bool is_common_ = false;          ///< they have no other steps
+  bool at_start_ = false;           ///< the code before the first piece is not issued yet
+  std::uint32_t common_node_ = 0;   ///< the last piece of it that was issued
+  std::size_t common_scanned_ = 0;  ///< its steps before this one are edges of the graph
+  std::uint32_t common_scanned_node_ = 0;
+  Frames common_frames_;  ///< effect of its issued pieces on each lane's frames
 
   std::array<Lane, 32> lanes_;
   std::uint32_t all_ = 0, ended_ = 0;

@@ -15,10 +15,12 @@ struct Issued : IssueObserver {
   void requested(std::uint32_t site, const Request& request) override {
     sites.push_back(site);
     masks.push_back(request.mask);
+    addresses.push_back(request.addresses);
   }
   void passed(std::uint32_t, std::uint32_t mask) override { passes.push_back(mask); }
   void parted(std::uint32_t pass) override { partings.push_back(pass); }
   std::vector<std::uint32_t> sites, masks, passes, partings;
+  std::vector<std::array<std::uint64_t, 32>> addresses;
 };
 
 TEST(ControlFlow, branches_meet_at_their_immediate_post_dominator) {
@@ -136,6 +138,62 @@ TEST(Lockstep, lanes_that_have_ended_take_part_no_more) {
   for (const unsigned lane : {0U, 2U}) lockstep.access(lane, 5, 4 * lane, 4);
   lockstep.close(issued);
   EXPECT_EQ(issued.masks, (std::vector<std::uint32_t>{0b101}));
+}
+
+/// All lanes run so many turns of a loop (head 2, site 0). Then the odd ones run 3 (site 1), and
+/// all run 4 (site 2). The warp's instructions are issued as soon as a lane's path is long.
+void part_after_a_loop(unsigned turns, Issued& issued) {
+  Lockstep lockstep;
+  lockstep.begin(~0U);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const auto step = [&](std::uint32_t node, std::uint32_t site, std::uint64_t address) {
+      lockstep.pass(lane, node, node);
+      if (lockstep.is_long(lane)) lockstep.advance(issued);
+      lockstep.access(lane, site, address, 4);
+    };
+    for (unsigned turn = 0; turn < turns; ++turn) step(2, 0, 1000 * turn + 4 * lane);
+    if (lane % 2 == 1) step(3, 1, std::uint64_t{lane} << 40);
+    step(4, 2, 7);
+    lockstep.end(lane);
+  }
+  lockstep.close(issued);
+}
+
+TEST(Lockstep, lanes_that_part_have_done_the_same_before) {
+  for (const unsigned turns : {0U, 1U, 5000U}) {
+    Issued issued;
+    part_after_a_loop(turns, issued);
+    ASSERT_EQ(issued.sites.size(), turns + 2);
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      EXPECT_EQ(issued.sites[turn], 0U);
+      EXPECT_EQ(issued.masks[turn], ~0U);
+      for (unsigned lane : {0U, 1U, 31U}) {
+        EXPECT_EQ(issued.addresses[turn][lane], 1000 * turn + 4 * lane);
+      }
+    }
+    EXPECT_EQ(issued.sites[turns], 1U);
+    EXPECT_EQ(issued.masks[turns], 0xAAAAAAAAU);
+    EXPECT_EQ(issued.addresses[turns][31], std::uint64_t{31} << 40);
+    EXPECT_EQ(issued.masks[turns + 1], ~0U);
+    EXPECT_EQ(issued.passes.size(), turns + 2);
+    EXPECT_EQ(issued.partings, std::vector<std::uint32_t>(turns > 0 ? 1 : 0, 2));
+  }
+}
+
+TEST(Lockstep, a_common_path_may_lead_anywhere) {
+  Lockstep lockstep;
+  Issued issued;
+  lockstep.begin(~0U);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    lockstep.access(lane, 0, std::uint64_t{lane} << 25, 4);  // as far as it is kept
+    lockstep.access(lane, 1, std::uint64_t{31 - lane} << 33, 4);
+  }
+  lockstep.close(issued);
+  EXPECT_EQ(issued.masks, (std::vector<std::uint32_t>{~0U, ~0U}));
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(issued.addresses[0][lane], std::uint64_t{lane} << 25);
+    EXPECT_EQ(issued.addresses[1][lane], std::uint64_t{31 - lane} << 33);
+  }
 }
 
 }  // namespace
