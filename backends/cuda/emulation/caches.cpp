@@ -2,22 +2,60 @@
 #include "backends/cuda/emulation/caches.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace triptych::cuda::emulation {
 namespace {
 
 constexpr std::size_t kEntryBytes = 32;
+constexpr std::size_t kFirstChains = 64;
 
 }  // namespace
 
+SectorCache::SectorCache() : entries_(1), chains_(kFirstChains) {}
+
 void SectorCache::clear() {
+  for (std::size_t at = 1; at < entries_.size(); ++at) chain_of(entries_[at].sector) = 0;
   entries_.assign(1, {});
-  places_.clear();
 }
 
 void SectorCache::limit(std::size_t bytes) {
   capacity_ = std::max<std::size_t>(1, bytes / kEntryBytes);
-  if (places_.size() > capacity_) clear();
+  if (entries_.size() - 1 > capacity_) clear();
+}
+
+std::uint32_t& SectorCache::chain_of(std::uint64_t sector) {
+  const auto hash = sector * 0x9E3779B97F4A7C15U;
+  return chains_[hash >> (64 - std::countr_zero(chains_.size()))];
+}
+
+std::uint32_t SectorCache::find(std::uint64_t sector) {
+  auto at = chain_of(sector);
+  while (at != 0 && entries_[at].sector != sector) at = entries_[at].next;
+  return at;
+}
+
+void SectorCache::put_into_chain(std::uint32_t at) {
+  auto& first = chain_of(entries_[at].sector);
+  entries_[at].next = first;
+  first = at;
+}
+
+void SectorCache::take_from_chain(std::uint32_t at) {
+  auto* link = &chain_of(entries_[at].sector);
+  while (*link != at) link = &entries_[*link].next;
+  *link = entries_[at].next;
+}
+
+/// A new entry without a sector.
+std::uint32_t SectorCache::add() {
+  const auto at = static_cast<std::uint32_t>(entries_.size());
+  if (entries_.size() > chains_.size()) {
+    chains_.assign(2 * chains_.size(), 0);
+    for (std::uint32_t i = 1; i < at; ++i) put_into_chain(i);
+  }
+  entries_.emplace_back();
+  return at;
 }
 
 void SectorCache::take_out(std::uint32_t at) {
@@ -36,29 +74,29 @@ void SectorCache::link(std::uint32_t at) {
 }
 
 bool SectorCache::use(std::uint64_t sector) {
-  if (const auto found = places_.find(sector); found != places_.end()) {
-    if (entries_[0].older == found->second) return true;
-    take_out(found->second);
-    link(found->second);
+  if (const auto found = find(sector); found != 0) {
+    if (entries_[0].older == found) return true;
+    take_out(found);
+    link(found);
     return true;
   }
-  auto at = static_cast<std::uint32_t>(entries_.size());
-  if (places_.size() < capacity_) {
-    entries_.emplace_back();
+  std::uint32_t at = 0;
+  if (entries_.size() - 1 < capacity_) {
+    at = add();
   } else {
     at = entries_[0].newer;  // the oldest
     take_out(at);
-    places_.erase(entries_[at].sector);
+    take_from_chain(at);
   }
   entries_[at].sector = sector;
   entries_[at].is_changed = false;
   link(at);
-  places_.emplace(sector, at);
+  put_into_chain(at);
   return false;
 }
 
 bool SectorCache::change(std::uint64_t sector) {
-  Entry& entry = entries_[places_.at(sector)];
+  Entry& entry = entries_[find(sector)];
   const bool is_new = !entry.is_changed;
   entry.is_changed = true;
   return is_new;

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "backends/cuda/emulation/counters.h"
@@ -19,10 +18,10 @@ namespace triptych::cuda::emulation {
 /// The most recently used sectors.
 class SectorCache {
  public:
+  SectorCache();
   void clear();
   /// With more sectors than that it starts again without any.
   void limit(std::size_t bytes);
-  bool contains(std::uint64_t sector) const { return places_.contains(sector); }
   /// Makes it the most recently used one. False: it was not there.
   bool use(std::uint64_t sector);
   /// Marks one that was used before as changed. False: it was marked already.
@@ -32,14 +31,20 @@ class SectorCache {
   struct Entry {
     std::uint64_t sector = 0;
     std::uint32_t older = 0, newer = 0;
+    std::uint32_t next = 0;  ///< of its chain. 0: none
     bool is_changed = false;
   };
+  std::uint32_t& chain_of(std::uint64_t sector);
+  std::uint32_t find(std::uint64_t sector);
+  void put_into_chain(std::uint32_t at);
+  void take_from_chain(std::uint32_t at);
+  std::uint32_t add();
   void take_out(std::uint32_t at);
   void link(std::uint32_t at);
 
   std::size_t capacity_ = 1;
-  std::vector<Entry> entries_{1};  ///< the first one joins the ends of the list
-  std::unordered_map<std::uint64_t, std::uint32_t> places_;
+  std::vector<Entry> entries_;         ///< the first one joins the ends of the list
+  std::vector<std::uint32_t> chains_;  ///< by hash: the first entry. Their number is a power of two
 };
 
 /// The part that all blocks of a launch share.
