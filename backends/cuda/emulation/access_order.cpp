@@ -13,7 +13,6 @@ namespace {
 
 using Entry = AccessOrder::Entry;
 
-constexpr std::uint64_t kMostEpoch = (std::uint64_t{1} << 35) - 1;
 constexpr std::size_t kMostMore = (std::size_t{1} << 28) - 1;
 constexpr auto kPlain = static_cast<std::uint32_t>(Strength::Plain);
 constexpr auto kVolatile = static_cast<std::uint32_t>(Strength::Volatile);
@@ -33,10 +32,6 @@ bool conflict(const Entry& earlier, const Entry& now) {
 bool covers(const Entry& now, const Entry& earlier) {
   if (earlier.strength > now.strength || earlier.writes > now.writes) return false;
   return !both_volatile(earlier, now) || earlier.warp == now.warp;
-}
-
-bool same_kind(const Entry& a, const Entry& b) {
-  return a.warp == b.warp && a.time == b.time && a.strength == b.strength && a.writes == b.writes;
 }
 
 /// True when two warps have read the place. Without fences a write by anyone is a race then, and
@@ -119,15 +114,6 @@ std::uint32_t AccessOrder::known(unsigned thread, unsigned other) const {
   return std::max(by_warp, fenced_[thread].known[other]);
 }
 
-AccessOrder::Entry AccessOrder::now(unsigned thread, unsigned line, const Manner& manner) const {
-  return {.lanes = 1U << thread % kWarp,
-          .time = times_[thread],
-          .line = line & 0xFFFFFFU,
-          .warp = thread / kWarp & 31U,
-          .strength = static_cast<std::uint32_t>(manner.strength) & 3U,
-          .writes = manner.writes ? 1U : 0U};
-}
-
 /// True when all of the earlier accesses come before the thread's present action.
 bool AccessOrder::is_ordered(const Entry& earlier, unsigned thread) const {
   for (auto rest = earlier.lanes; rest != 0; rest &= rest - 1) {
@@ -137,20 +123,7 @@ bool AccessOrder::is_ordered(const Entry& earlier, unsigned thread) const {
   return true;
 }
 
-const AccessOrder::Entry* AccessOrder::access(Cell& cell, unsigned thread, const Entry& now) {
-  if (cell.epoch != epoch_) {
-    cell.epoch = epoch_ & kMostEpoch;
-    cell.more = 0;
-    cell.written = now.writes;
-    cell.entries = {now, Entry{}};
-    return nullptr;
-  }
-  // Most accesses are reads of read-only data by one warp after the other.
-  if (cell.written == 0 && now.writes == 0 && same_kind(cell.entries[0], now)) {
-    cell.entries[0].lanes |= now.lanes;
-    cell.entries[0].line = now.line;
-    return nullptr;
-  }
+const AccessOrder::Entry* AccessOrder::compare(Cell& cell, unsigned thread, const Entry& now) {
   if (cell.written == 0 && now.writes == 0 && fenced_.empty() && is_read_by_warps(cell)) {
     return nullptr;
   }

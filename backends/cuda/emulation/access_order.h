@@ -35,6 +35,10 @@ class AccessOrder {
     std::array<Entry, 2> entries;
   };
 
+  static bool same_kind(const Entry& a, const Entry& b) {
+    return a.warp == b.warp && a.time == b.time && a.strength == b.strength && a.writes == b.writes;
+  }
+
   void begin_block(unsigned threads);
   void barrier_passed();
   void warp_synchronised(unsigned warp, std::uint32_t mask);
@@ -42,10 +46,34 @@ class AccessOrder {
   /// A relaxed access: with fences around it, others learn about the thread's earlier actions.
   void relaxed_access(unsigned thread, std::uintptr_t address, bool reads, bool writes);
 
-  Entry now(unsigned thread, unsigned line, const Manner& manner) const;
+  Entry now(unsigned thread, unsigned line, const Manner& manner) const {
+    return {.lanes = 1U << thread % 32,
+            .time = times_.data()[thread],
+            .line = line & 0xFFFFFFU,
+            .warp = thread / 32 & 31U,
+            .strength = static_cast<std::uint32_t>(manner.strength) & 3U,
+            .writes = manner.writes ? 1U : 0U};
+  }
+  /// Notes an access where it is clear without a comparison that it races with none: the first one
+  /// since a barrier, or a read of data that one warp after the other only reads.
+  bool note_at_once(Cell& cell, const Entry& now) const {
+    if (cell.epoch != epoch_) {
+      cell.epoch = epoch_ & kMostEpoch;
+      cell.more = 0;
+      cell.written = now.writes;
+      cell.entries = {now, Entry{}};
+      return true;
+    }
+    if (cell.written != 0 || now.writes != 0 || !same_kind(cell.entries[0], now)) return false;
+    cell.entries[0].lanes |= now.lanes;
+    cell.entries[0].line = now.line;
+    return true;
+  }
   /// Notes an access. Returns an earlier one that it races with, or nullptr. If there are several,
   /// the result is one that is no plain store, where possible.
-  const Entry* access(Cell& cell, unsigned thread, const Entry& now);
+  const Entry* access(Cell& cell, unsigned thread, const Entry& now) {
+    return note_at_once(cell, now) ? nullptr : compare(cell, thread, now);
+  }
   /// True for stores that are neither volatile nor atomic operations.
   static bool is_plain_store(const Entry& entry);
   /// A cell with the same history.
@@ -62,6 +90,10 @@ class AccessOrder {
     Clock pending;   ///< which do after its next fence
     Clock released;  ///< that whoever reads its next relaxed write may learn of. Empty: none
   };
+
+  const Entry* compare(Cell& cell, unsigned thread, const Entry& now);
+
+  static constexpr std::uint64_t kMostEpoch = (std::uint64_t{1} << 35) - 1;
 
   std::uint32_t known(unsigned thread, unsigned other) const;
   bool is_ordered(const Entry& earlier, unsigned thread) const;

@@ -5,25 +5,28 @@
 #include <utility>
 
 #include "backends/cuda/emulation/block.h"
+#include "backends/cuda/emulation/page_pool.h"
 
 namespace triptych::cuda::emulation {
 
 void GlobalHistory::Page::refine(AccessOrder& order) {
-  if (granule == 1) return;
-  granule = 1;
-  std::vector<AccessOrder::Cell> bytes(kPageBytes);
-  for (std::size_t i = 0; i < kPageBytes; ++i) bytes[i] = order.copy(cells[i / kWordBytes]);
-  cells = std::move(bytes);
+  if (!bytes.empty()) return;
+  bytes.resize(kPageBytes);
+  for (std::size_t i = 0; i < kPageBytes; ++i) bytes[i] = order.copy(words[i / kWordBytes]);
 }
 
 GlobalHistory::Page& GlobalHistory::page_of(std::uintptr_t address) {
   const auto number = address / kPageBytes;
   Known& known = known_[number % known_.size()];
-  if (known.page == nullptr || known.number != number) known = {number, &pages_[number]};
-  return *known.page;
+  if (known.page != nullptr && known.number == number) return *known.page;
+  auto& page = pages_[number];
+  if (page == nullptr) page = PagePool<Page>::common().take();
+  known = {number, page.get()};
+  return *page;
 }
 
 void GlobalHistory::clear() {
+  for (auto& [number, page] : pages_) PagePool<Page>::common().give(std::move(page));
   pages_.clear();
   known_ = {};
 }
@@ -34,19 +37,21 @@ void GlobalHistory::access(AccessOrder& order, const Manner& manner, std::uintpt
   const auto thread = block.thread();
   const auto now = order.now(thread, where.line(), manner);
   const bool whole = address % kWordBytes == 0 && bytes % kWordBytes == 0;
+  const auto report = [&](std::uintptr_t at, const AccessOrder::Entry& other) {
+    std::string what;
+    what = "another thread of the block " +
+           order.describe(other, thread, now, block.describe(at, "this place of global memory"));
+    const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
+    block.race(where, std::move(what), {address, only_stores ? bytes : 0});
+  };
   for (auto at = address; at < address + bytes;) {
     Page& page = page_of(at);
     if (!whole) page.refine(order);
-    AccessOrder::Cell& cell = page.cells[at % kPageBytes / page.granule];
-    if (const auto* other = order.access(cell, thread, now); other != nullptr) {
-      std::string what;
-      what = "another thread of the block " +
-             order.describe(*other, thread, now, block.describe(at, "this place of global memory"));
-      const bool only_stores =
-          AccessOrder::is_plain_store(*other) && AccessOrder::is_plain_store(now);
-      block.race(where, std::move(what), {address, only_stores ? bytes : 0});
-    }
-    at += page.granule;
+    const bool of_words = page.bytes.empty();
+    AccessOrder::Cell& cell =
+        of_words ? page.words[at % kPageBytes / kWordBytes] : page.bytes[at % kPageBytes];
+    if (const auto* other = order.access(cell, thread, now); other != nullptr) report(at, *other);
+    at += of_words ? kWordBytes : 1;
   }
 }
 

@@ -8,16 +8,18 @@
 #include <utility>
 
 #include "backends/cuda/emulation/block.h"
+#include "backends/cuda/emulation/page_pool.h"
 
 namespace triptych::cuda::emulation {
 namespace {
 
-/// An access: block 32 bits, relaxed 1, line 24, bytes of the word 4. A block is its number plus 1.
-constexpr std::uint64_t kSeveral = 0xFFFFFFFF;  ///< blocks
-constexpr std::uint64_t kRelaxed = 1U << 28;
-std::uint64_t block_in(std::uint64_t access) { return access >> 32; }
-std::uint64_t line_in(std::uint64_t access) { return access >> 4 & 0xFFFFFF; }
-std::uint64_t bytes_in(std::uint64_t access) { return access & 0xF; }
+constexpr auto kSeveral = PackedAccess::kSeveral, kRelaxed = PackedAccess::kRelaxed;
+
+std::uint64_t block_in(std::uint64_t access) { return access >> PackedAccess::kBlockShift; }
+std::uint64_t line_in(std::uint64_t access) {
+  return access >> PackedAccess::kLineShift & 0xFFFFFF;
+}
+std::uint64_t bytes_in(std::uint64_t access) { return access & PackedAccess::kWholeWord; }
 
 bool meet(std::uint64_t earlier, std::uint64_t mine) {
   return earlier != 0 && block_in(earlier) != block_in(mine) &&
@@ -40,22 +42,34 @@ std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
   if (block_in(before) == block_in(mine)) return (mine & ~kRelaxed) | relaxed | bytes_in(before);
   if (!meet(before, mine)) return mine;
   if (block_in(before) == kSeveral) return (before & ~kRelaxed) | relaxed;
-  return kSeveral << 32 | relaxed | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
+  return kSeveral << PackedAccess::kBlockShift | relaxed |
+         line_in(mine) << PackedAccess::kLineShift | (bytes_in(before) & bytes_in(mine));
 }
 
 /// Adds an access to those before it and returns them.
-std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine) {
+std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine, bool is_alone) {
   auto before = word.load();
   for (;;) {
     const auto after = together(before, mine);
-    if (after == before || word.compare_exchange_weak(before, after)) return before;
+    if (after == before) return before;
+    if (is_alone) {
+      word.store(after, std::memory_order_relaxed);
+      return before;
+    }
+    if (word.compare_exchange_weak(before, after)) return before;
   }
 }
 
 }  // namespace
 
-void GlobalShadow::begin_launch() {
+void GlobalShadow::begin_launch(bool is_alone) {
   ++launch_;
+  is_alone_ = is_alone;
+  clear();
+}
+
+void GlobalShadow::clear() {
+  for (auto& [number, page] : pages_) PagePool<Page>::common().give(std::move(page));
   pages_.clear();
   fenced_.clear();
 }
@@ -78,7 +92,7 @@ bool GlobalShadow::any_has_fenced() {
 GlobalShadow::Page& GlobalShadow::page(std::uintptr_t number) {
   const std::lock_guard lock(mutex_);
   auto& page = pages_[number];
-  if (page == nullptr) page = std::make_unique<Page>();
+  if (page == nullptr) page = PagePool<Page>::common().take();
   return *page;
 }
 
@@ -91,19 +105,20 @@ GlobalShadow::Word& GlobalWindow::word_at(std::uintptr_t address) {
   return (*known.page)[address % GlobalShadow::kPageBytes / 4];
 }
 
-void GlobalWindow::fence() { shadow_.fence(running_block() + 1); }
+void GlobalWindow::begin_block() { block_ = (running_block() + 1) << PackedAccess::kBlockShift; }
+
+void GlobalWindow::fence() { shadow_.fence(block_in(block_)); }
 
 void GlobalWindow::access(Access access, std::uintptr_t address, std::uintptr_t bytes,
                           const Location& where, bool relaxed) {
-  const auto who = (running_block() + 1) << 32 | (relaxed ? kRelaxed : 0) |
-                   (std::uint64_t{where.line()} & 0xFFFFFF) << 4;
+  const auto who = block_ | (relaxed ? kRelaxed : 0) | PackedAccess::line_bits(where.line());
   for (auto at = address / 4 * 4; at < address + bytes; at += 4) {
     const auto first = std::max(at, address) - at, last = std::min(at + 4, address + bytes) - at;
     const auto mine = who | ((1U << last) - (1U << first));
     GlobalShadow::Word& word = word_at(at);
     const bool store = access != Access::Load;
     // Noted before the other is looked at: of two at once, one sees the other.
-    const auto before = note(store ? word.written : word.read, mine);
+    const auto before = note(store ? word.written : word.read, mine, shadow_.is_alone());
     const auto written = store ? before : word.written.load();
     const auto read = store ? word.read.load() : 0;
     const bool by_write = races(written, mine);

@@ -30,7 +30,14 @@ class GlobalShadow {
   };
   using Page = std::array<Word, kPageBytes / 4>;
 
-  void begin_launch();
+  GlobalShadow() = default;
+  ~GlobalShadow() { clear(); }
+  GlobalShadow(const GlobalShadow&) = delete;
+  GlobalShadow& operator=(const GlobalShadow&) = delete;
+
+  /// `is_alone`: one thread of the processor at a time runs blocks.
+  void begin_launch(bool is_alone);
+  bool is_alone() const { return is_alone_; }
   std::uint64_t launch() const { return launch_; }
   Page& page(std::uintptr_t number);
   /// A block publishes its earlier actions (__threadfence), which others may observe through an
@@ -40,7 +47,10 @@ class GlobalShadow {
   bool any_has_fenced();
 
  private:
+  void clear();
+
   std::uint64_t launch_ = 0;
+  bool is_alone_ = false;
   std::mutex mutex_;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;
   std::unordered_set<std::uint64_t> fenced_;
@@ -50,6 +60,10 @@ class GlobalWindow {
  public:
   explicit GlobalWindow(GlobalShadow& shadow) : shadow_(shadow) {}
 
+  void begin_block();
+  /// Notes a plain access to a whole word where it is clear at once that it races with none: only
+  /// the running block has used the word, or several have read it.
+  bool note_at_once(Access access, std::uintptr_t address, unsigned line);
   /// Reports races to the running block.
   void access(Access access, std::uintptr_t address, std::uintptr_t bytes, const Location& where,
               bool relaxed);
@@ -64,8 +78,46 @@ class GlobalWindow {
   };
   GlobalShadow::Word& word_at(std::uintptr_t address);
 
+  static constexpr std::size_t kKnown = 64;
+
   GlobalShadow& shadow_;
-  std::array<Known, 64> known_{};
+  std::uint64_t block_ = 0;  ///< the running one's number plus 1, at its place in an access
+  std::array<Known, kKnown> known_{};
 };
+
+/// An access as a number: block 32 bits, relaxed 1, line 24, bytes of the word 4. A block is its
+/// number plus 1.
+struct PackedAccess {
+  static constexpr std::uint64_t kSeveral = 0xFFFFFFFF;  ///< blocks
+  static constexpr std::uint64_t kRelaxed = 1U << 28, kWholeWord = 0xF;
+  static constexpr unsigned kLineShift = 4, kBlockShift = 32;
+  static constexpr std::uint64_t line_bits(unsigned line) {
+    return (std::uint64_t{line} & 0xFFFFFF) << kLineShift;
+  }
+};
+
+inline bool GlobalWindow::note_at_once(Access access, std::uintptr_t address, unsigned line) {
+  const auto number = address / GlobalShadow::kPageBytes;
+  const Known& known = known_[number % kKnown];
+  if (known.number != number || known.launch != shadow_.launch() || !shadow_.is_alone()) {
+    return false;
+  }
+  auto& word = (*known.page)[address % GlobalShadow::kPageBytes / 4];
+  const auto written = word.written.load(std::memory_order_relaxed);
+  const auto read = word.read.load(std::memory_order_relaxed);
+  const auto is_own = [&](std::uint64_t before) {
+    return before == 0 || (before ^ block_) >> PackedAccess::kBlockShift == 0;
+  };
+  if (!is_own(written)) return false;
+  const auto mine = block_ | PackedAccess::line_bits(line) | PackedAccess::kWholeWord;
+  if (is_own(read)) {
+    (access == Access::Load ? word.read : word.written).store(mine, std::memory_order_relaxed);
+    return true;
+  }
+  constexpr auto kReadBySeveral = PackedAccess::kSeveral << PackedAccess::kBlockShift;
+  return access == Access::Load && written == 0 && read >= kReadBySeveral &&
+         (read & PackedAccess::kRelaxed) == 0 &&
+         (read & PackedAccess::kWholeWord) == PackedAccess::kWholeWord;
+}
 
 }  // namespace triptych::cuda::emulation

@@ -2,6 +2,7 @@
 #include "backends/cuda/emulation/grid.h"
 
 #include <fmt/core.h>
+#include <tbb/task_arena.h>
 
 #include "backends/cuda/emulation/global_shadow.h"
 #include "backends/cuda/emulation/occupancy.h"
@@ -87,12 +88,13 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
                          const std::string& instance) {
   check_shape(kernel, shape);
   const bool checked = mode_ == Mode::Checked;
-  if (checked) global_->begin_launch();
+  const bool is_alone = shape.is_cooperative || tbb::this_task_arena::max_concurrency() == 1;
+  if (checked) global_->begin_launch(is_alone);
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
   if (shape.is_cooperative) {
     ResidentBlocks resident(grid.count(), [&] {
-      if (checked) global_->begin_launch();
+      if (checked) global_->begin_launch(is_alone);
     });
     resident.run([&](std::size_t number) {
       Worker& worker = workers_.local();

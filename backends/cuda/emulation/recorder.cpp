@@ -82,6 +82,7 @@ void Recorder::begin_block(unsigned threads) {
     warps_[w]->lockstep.begin(all_lanes(warps_[w]->lanes));
   }
   order_->begin_block(threads);
+  if (global_) global_->begin_block();
   if (shadow_) shadow_->begin_block();
 }
 
@@ -120,7 +121,8 @@ void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
 std::uint32_t Recorder::site_of(Space space, Access access, const Location& where) {
   const auto key =
       LocationHash()(where) + static_cast<unsigned>(space) * 4 + static_cast<unsigned>(access);
-  for (auto bucket = key % buckets_.size();; bucket = (bucket + 1) % buckets_.size()) {
+  const auto last = buckets_.size() - 1;  // their number is a power of two
+  for (auto bucket = key & last;; bucket = (bucket + 1) & last) {
     if (buckets_[bucket] == 0) {
       sites_.push_back({where, space, access, {}});
       buckets_[bucket] = static_cast<std::uint32_t>(sites_.size());
@@ -163,8 +165,22 @@ void Recorder::written(Space space, const void* address, unsigned bytes, const L
 /// Looks for faults.
 void Recorder::watch(Space space, const Manner& manner, const void* address, unsigned bytes,
                      const Location& where) {
+  if (space == Space::Constant) return;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const bool relaxed = manner.strength != Strength::Plain;
+  constexpr unsigned kWordBytes = 4;
+  if (bytes == kWordBytes && at % kWordBytes == 0 && !relaxed) {
+    const Block& block = Block::current();
+    const auto now = order_->now(block.thread(), where.line(), manner);
+    const auto offset = at - reinterpret_cast<std::uintptr_t>(block.shared().data());
+    const bool is_noted = space == Space::Global
+                              ? global_->note_at_once(manner.access, at, where.line()) &&
+                                    history_->note_at_once(*order_, at, now)
+                              : offset % kWordBytes == 0 &&
+                                    offset + kWordBytes <= block.shared().size() &&
+                                    shadow_->note_at_once(*order_, manner.access, offset, now);
+    if (is_noted) return;
+  }
   if (space == Space::Shared) check(manner, address, bytes, where);
   if (space == Space::Global) {
     global_->access(manner.access, at, bytes, where, relaxed);

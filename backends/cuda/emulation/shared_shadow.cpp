@@ -8,6 +8,52 @@
 
 namespace triptych::cuda::emulation {
 
+/// An access of a thread.
+struct SharedShadow::Visit {
+  AccessOrder& order;
+  const Manner& manner;
+  std::size_t offset = 0;
+  unsigned bytes = 0;
+  const Location& where;
+  unsigned thread = 0;
+  AccessOrder::Entry now;
+
+  std::string name() const {
+    const Block& block = Block::current();
+    return block.describe(reinterpret_cast<std::uintptr_t>(block.shared().data() + offset),
+                          fmt::format("byte {} of shared memory", offset));
+  }
+  void report(const AccessOrder::Entry& other) const {
+    Block& block = Block::current();
+    std::string what;
+    what = "another thread " + order.describe(other, thread, now, name());
+    const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
+    const auto address = reinterpret_cast<std::uintptr_t>(block.shared().data() + offset);
+    block.race(where, std::move(what), {address, only_stores ? bytes : 0U});
+  }
+};
+
+/// The bytes of the word get the history of the word.
+void SharedShadow::split(AccessOrder& order, std::size_t word) {
+  if (split_in_[word] == block_) return;
+  split_in_[word] = block_;
+  Place* first = &places_[word * kWordBytes];
+  for (std::size_t i = 1; i < kWordBytes; ++i) {
+    first[i] = {first->written_in, order.copy(first->last)};
+  }
+}
+
+/// One place of it, which holds so many bytes.
+void SharedShadow::access(const Visit& visit, Place& place, std::size_t bytes) {
+  for (; visit.manner.access != Access::Store && place.written_in != block_ && bytes > 0; --bytes) {
+    Block::current().read_undefined(visit.where,
+                                    fmt::format("{} was not written in this block", visit.name()));
+  }
+  const auto* other = visit.order.access(place.last, visit.thread, visit.now);
+  if (other != nullptr) visit.report(*other);
+  if (visit.manner.access != Access::Load) place.written_in = block_;
+}
+
 void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t offset,
                           unsigned bytes, const Location& where) {
   Block& block = Block::current();
@@ -15,25 +61,19 @@ void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t 
     block.fail(FaultKind::OutOfBounds, where,
                fmt::format("byte {} of {} bytes of shared memory", offset, block.shared().size()));
   }
-  const auto name = [&](std::size_t at) {
-    return block.describe(reinterpret_cast<std::uintptr_t>(block.shared().data() + at),
-                          fmt::format("byte {} of shared memory", at));
-  };
+  if (places_.size() < block.shared().size()) {
+    split_in_.resize(block.shared().size() / kWordBytes + 1);
+    places_.resize(split_in_.size() * kWordBytes);
+  }
   const auto thread = block.thread();
-  const auto now = order.now(thread, where.line(), manner);
-  for (Byte* byte = &bytes_[offset]; byte != &bytes_[offset] + bytes; ++byte) {
-    if (manner.access != Access::Store && byte->written_in != block_) {
-      block.read_undefined(where, fmt::format("{} was not written in this block", name(offset)));
-    }
-    if (const auto* other = order.access(byte->last, thread, now); other != nullptr) {
-      std::string what;
-      what = "another thread " + order.describe(*other, thread, now, name(offset));
-      const bool only_stores =
-          AccessOrder::is_plain_store(*other) && AccessOrder::is_plain_store(now);
-      const auto address = reinterpret_cast<std::uintptr_t>(block.shared().data() + offset);
-      block.race(where, std::move(what), {address, only_stores ? bytes : 0U});
-    }
-    if (manner.access != Access::Load) byte->written_in = block_;
+  const Visit visit = {
+      order, manner, offset, bytes, where, thread, order.now(thread, where.line(), manner)};
+  const bool whole = offset % kWordBytes == 0 && bytes % kWordBytes == 0;
+  for (auto at = offset; at < offset + bytes;) {
+    if (!whole) split(order, at / kWordBytes);
+    const bool is_word = split_in_[at / kWordBytes] != block_;
+    access(visit, places_[at], is_word ? kWordBytes : 1);
+    at += is_word ? kWordBytes : 1;
   }
 }
 

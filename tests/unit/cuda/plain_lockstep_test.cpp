@@ -173,5 +173,16 @@ TEST(PlainBarriers, skip_threads_that_have_ended_when_asked) {
   EXPECT_THAT(run.warnings[0], HasSubstr("lockstep.cu:" + std::to_string(line)));
 }
 
+TEST(PlainLockstep, bytes_of_a_shared_word_have_histories_of_their_own) {
+  EXPECT_EQ(run("own_bytes", {"i32:32"}).outputs.at(0).tensor.as<std::int32_t>()[31], 1);
+  EXPECT_EQ(fault_of("bytes_then_words", {"i32:32"}).kind(), FaultKind::Race);
+  const auto race = fault_of("words_then_bytes", {"i32:32"});
+  EXPECT_EQ(race.kind(), FaultKind::Race);
+  EXPECT_THAT(race.reason(), HasSubstr("writes byte 1 of the shared variable words"));
+  const auto undefined = fault_of("half_words", {"i32:32"});
+  EXPECT_EQ(undefined.kind(), FaultKind::Uninitialised);
+  EXPECT_THAT(undefined.reason(), HasSubstr("byte 0 of the shared variable words"));
+}
+
 }  // namespace
 }  // namespace triptych::cuda

@@ -203,3 +203,27 @@ __global__ void returns_early(const float* x, float* y, int n) {
 __global__ void doubles(double* x) { x[threadIdx.x] = 1; }
 __global__ void shorts(short* x) { x[threadIdx.x] = 1; }
 __global__ void addresses(float** x) { x[0][threadIdx.x] = 1; }
+
+__global__ void own_bytes(int* y) {
+  __shared__ char bytes[32];
+  bytes[threadIdx.x] = 1;
+  y[threadIdx.x] = bytes[threadIdx.x];
+}
+
+__global__ void bytes_then_words(int* y) {
+  __shared__ int words[8];
+  reinterpret_cast<char*>(words)[threadIdx.x] = 1;
+  y[threadIdx.x] = words[threadIdx.x / 4];
+}
+
+__global__ void words_then_bytes(int* y) {
+  __shared__ int words[8];
+  if (threadIdx.x < 8) words[threadIdx.x] = 1;
+  y[threadIdx.x] = reinterpret_cast<char*>(words)[threadIdx.x];
+}
+
+__global__ void half_words(int* y) {
+  __shared__ int words[32];
+  reinterpret_cast<short*>(words)[2 * threadIdx.x] = 1;
+  y[threadIdx.x] = words[threadIdx.x];
+}
