@@ -26,9 +26,12 @@ AccessSite site_in_source(const RequestPlace& place) {
 
 }  // namespace
 
-CostModel::CostModel(std::size_t l2_bytes, std::function<std::size_t()> l1_bytes,
-                     RequestWatcher* next)
-    : l2_(l2_bytes), l1_bytes_(std::move(l1_bytes)), next_(next) {}
+CostModel::CostModel(std::size_t l2_bytes, std::function<std::size_t()> shared_bytes,
+                     std::function<std::size_t(std::size_t)> l1_bytes, RequestWatcher* next)
+    : l2_(l2_bytes),
+      shared_bytes_(std::move(shared_bytes)),
+      l1_bytes_(std::move(l1_bytes)),
+      next_(next) {}
 
 CostModel::Site& CostModel::site_of(Worker& worker, const RequestPlace& place) {
   auto& numbers = worker.numbers[hash_of(place)];
@@ -44,7 +47,12 @@ void CostModel::enter(Worker& worker, const RequestPlace& place) {
   const bool is_new = !worker.block || !is_same(*worker.block, place.block);
   if (!is_new && worker.warp == place.warp) return;
   if (is_new) worker.l1.clear();
-  worker.l1.limit(l1_bytes_());
+  const auto shared_bytes = shared_bytes_();
+  if (worker.shared_bytes != shared_bytes) {
+    worker.shared_bytes = shared_bytes;
+    worker.l1_bytes = l1_bytes_(shared_bytes);
+  }
+  worker.l1.limit(worker.l1_bytes);
   worker.block = place.block;
   worker.warp = place.warp;
 }

@@ -25,9 +25,10 @@ struct PieceCounters {
 
 class CostModel : public RequestWatcher {
  public:
-  /// `l1_bytes` is the share of a block in an L1. It may become smaller while a launch shows which
-  /// shared memory it uses. `next` receives all calls, too, unless it is nullptr.
-  CostModel(std::size_t l2_bytes, std::function<std::size_t()> l1_bytes, RequestWatcher* next);
+  /// `l1_bytes` is the share in an L1 of a block with this shared memory. The memory grows while a
+  /// launch shows which it uses. `next` receives all calls, too, unless it is nullptr.
+  CostModel(std::size_t l2_bytes, std::function<std::size_t()> shared_bytes,
+            std::function<std::size_t(std::size_t)> l1_bytes, RequestWatcher* next);
 
   void asked(const RequestPlace& place, const Request& request) override;
   void passed(const PiecePlace& place, std::uint32_t mask) override;
@@ -56,13 +57,16 @@ class CostModel : public RequestWatcher {
     std::optional<Dim3> block;
     unsigned warp = 0;
     SectorCache l1;
+    std::optional<std::size_t> shared_bytes;  ///< for which l1_bytes is known
+    std::size_t l1_bytes = 0;
   };
 
   static Site& site_of(Worker& worker, const RequestPlace& place);
   void enter(Worker& worker, const RequestPlace& place);
 
   SharedCache l2_;
-  std::function<std::size_t()> l1_bytes_;
+  std::function<std::size_t()> shared_bytes_;
+  std::function<std::size_t(std::size_t)> l1_bytes_;
   RequestWatcher* next_;
   tbb::enumerable_thread_specific<Worker> workers_;
 };

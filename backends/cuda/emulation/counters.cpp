@@ -8,7 +8,27 @@
 namespace triptych::cuda::emulation {
 namespace {
 
-constexpr unsigned kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
+constexpr unsigned kLanes = 32, kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
+
+/// Patterns of a request's addresses.
+enum class Shape : std::uint8_t {
+  Any,
+  Consecutive,  ///< all lanes, each directly behind the one before, at multiples of the bytes
+  Same,         ///< all lanes, at one address
+};
+using enum Shape;
+
+Shape shape_of(const Request& request) {
+  const auto first = request.addresses[0];
+  if (request.mask != ~0U || first % request.bytes != 0) return Any;
+  std::uint64_t from_same = 0, from_consecutive = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const auto from_first = request.addresses[lane] - first;
+    from_same |= from_first;
+    from_consecutive |= from_first ^ (std::uint64_t{lane} * request.bytes);
+  }
+  return from_same == 0 ? Same : from_consecutive == 0 ? Consecutive : Any;
+}
 
 /// Passes for the lanes of `mask`: the most words that one bank must deliver, each once for all
 /// lanes that ask for it, but once more for each atomic operation.
@@ -20,10 +40,11 @@ unsigned bank_passes(const Request& request, std::uint32_t mask, bool atomic) {
     const auto last = first + request.bytes - 1;
     for (auto word = first / kBankBytes; word <= last / kBankBytes && count < words.size();
          ++word) {
-      words[count++] = word;
+      if (atomic || count == 0 || words[count - 1] != word) words[count++] = word;
     }
   }
-  std::sort(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto used = std::span(words).first(count);
+  if (!std::ranges::is_sorted(used)) std::ranges::sort(used);
   std::array<unsigned, kBanks> by_bank{};
   unsigned most = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -36,6 +57,8 @@ unsigned bank_passes(const Request& request, std::uint32_t mask, bool atomic) {
 }  // namespace
 
 unsigned count_distinct_bytes(const Request& request) {
+  const auto shape = shape_of(request);
+  if (shape != Any) return request.bytes * (shape == Same ? 1 : kLanes);
   std::array<std::uint64_t, 32> addresses;
   std::size_t count = 0;
   for (std::uint32_t mask = request.mask; mask != 0; mask &= mask - 1) {
@@ -55,7 +78,13 @@ unsigned count_sectors(const Request& request) {
 }
 
 unsigned list_sectors(const Request& request, std::array<std::uint64_t, 64>& sectors) {
-  std::size_t count = 0;
+  unsigned count = 0;
+  if (const auto shape = shape_of(request); shape != Any) {
+    const auto bytes = request.bytes * (shape == Same ? 1 : kLanes);
+    const auto last = (request.addresses[0] + bytes - 1) / kSectorBytes;
+    for (auto at = request.addresses[0] / kSectorBytes; at <= last; ++at) sectors[count++] = at;
+    return count;
+  }
   for (std::uint32_t mask = request.mask; mask != 0; mask &= mask - 1) {
     const auto first = request.addresses[static_cast<unsigned>(std::countr_zero(mask))];
     const auto begin = first / kSectorBytes, end = (first + request.bytes - 1) / kSectorBytes;
@@ -77,13 +106,15 @@ std::span<const std::uint64_t> sorted_addresses(const Request& request,
     addresses[count++] = request.addresses[static_cast<unsigned>(std::countr_zero(mask))];
   }
   const auto used = std::span(addresses).first(count);
-  std::ranges::sort(used);
+  if (!std::ranges::is_sorted(used)) std::ranges::sort(used);
   return used;
 }
 
 }  // namespace
 
 unsigned count_addresses(const Request& request) {
+  const auto shape = shape_of(request);
+  if (shape != Any) return shape == Same ? 1 : kLanes;
   std::array<std::uint64_t, 32> addresses;
   const auto sorted = sorted_addresses(request, addresses);
   unsigned different = 0;
@@ -94,6 +125,8 @@ unsigned count_addresses(const Request& request) {
 }
 
 unsigned count_contention(const Request& request) {
+  const auto shape = shape_of(request);
+  if (shape != Any) return shape == Same ? kLanes : 1;
   std::array<std::uint64_t, 32> addresses;
   const auto sorted = sorted_addresses(request, addresses);
   unsigned most = 0, same = 0;
@@ -106,11 +139,15 @@ unsigned count_contention(const Request& request) {
 
 unsigned count_wavefronts(const Request& request, Access access) {
   const unsigned groups = std::max(1U, request.bytes / kBankBytes);
+  const bool is_atomic = access == Access::Atomic;
+  const auto shape = shape_of(request);
+  if (shape == Consecutive && (!is_atomic || request.bytes >= kBankBytes)) return groups;
+  if (shape == Same && !is_atomic) return groups;
   const unsigned lanes = 32 / groups;
   unsigned passes = 0;
   for (unsigned group = 0; group < groups; ++group) {
     const auto lanes_mask = lanes == 32 ? ~0U : ((1U << lanes) - 1) << (group * lanes);
-    passes += bank_passes(request, request.mask & lanes_mask, access == Access::Atomic);
+    passes += bank_passes(request, request.mask & lanes_mask, is_atomic);
   }
   return passes;
 }

@@ -106,7 +106,7 @@ void Fiber::resume(Fiber& from) {
 
 std::span<const std::byte> Fiber::stack() const {
   if (stack_ == nullptr) return {};
-  return {stack_ + page_bytes(), stack_ + mapped_bytes_};
+  return {stack_ + (mapped_bytes_ - stack_bytes_), stack_bytes_};
 }
 
 void Fiber::arrived() {

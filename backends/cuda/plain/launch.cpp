@@ -100,13 +100,13 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
                  .strict = launch.strict});
   std::optional<emulation::CostModel> model;
   if (launch.gpu != nullptr) {
-    const auto l1_bytes = [&] {
-      return emulation::l1_bytes_of(*launch.gpu,
-                                    {static_cast<int>(launch.shape.block.count()), launch.registers,
-                                     watch.shared_bytes_used()},
+    const auto l1_bytes = [&](std::size_t shared_bytes) {
+      const auto threads = static_cast<int>(launch.shape.block.count());
+      return emulation::l1_bytes_of(*launch.gpu, {threads, launch.registers, shared_bytes},
                                     launch.shape.grid.count());
     };
-    model.emplace(launch.gpu->l2_bytes, l1_bytes, launch.watcher);
+    const auto shared_bytes = [&] { return watch.shared_bytes_used(); };
+    model.emplace(launch.gpu->l2_bytes, shared_bytes, l1_bytes, launch.watcher);
   }
   stream.tell(model ? &*model : launch.watcher);
   const SignalGuard guard;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "backends/cuda/emulation/request_watcher.h"
@@ -23,8 +24,35 @@ constexpr std::uintptr_t kFirstPage = 4096;
 constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 
 const TextureTable kNoTextures;
-thread_local const Watch* current_watch = nullptr;
-thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
+constinit thread_local const Watch* current_watch = nullptr;
+constinit thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
+
+/// Instructions that this thread of the processor met in the running block, by a part of their
+/// addresses.
+class KnownCode {
+ public:
+  /// The library may be another one from now on.
+  void forget() { ++block_; }
+  emulation::PieceCode find(const KernelLibrary& library, const void* pc) {
+    const auto hash = reinterpret_cast<std::uintptr_t>(pc) * 0x9E3779B97F4A7C15U;
+    Entry& entry = entries_[hash >> (64 - kBits)];
+    if (entry.block != block_ || entry.code.pc != pc) {
+      entry = {block_, {pc, library.place(pc), library.is_own(pc)}};
+    }
+    return entry.code;
+  }
+
+ private:
+  static constexpr unsigned kBits = 8;
+  struct Entry {
+    std::uint64_t block = 0;
+    emulation::PieceCode code;
+  };
+
+  std::uint64_t block_ = 0;
+  std::array<Entry, std::size_t{1} << kBits> entries_;
+};
+constinit thread_local KnownCode known_code;
 
 Access access_of(Touch how) {
   switch (how) {
@@ -91,8 +119,12 @@ Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
 }
 
 void Watch::enter() const {
-  current_watch = this;
   emulation::runs_kernel = false;  // its library reports its pieces by itself
+  // An earlier thread of the block has done the rest. Where a block begins, its shared memory is
+  // the emulator's own.
+  if (current_watch == this && Block::current().shared().data() == shared_memory) return;
+  current_watch = this;
+  known_code.forget();
   shared_memory = library_.shared_memory();
   Block::current().lay_shared({shared_memory, library_.fixed_shared_bytes() + dynamic_bytes_});
   Block::current().describe_by([](std::uintptr_t address) { return current_watch->name(address); });
@@ -138,7 +170,7 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
     return address - begin < size && bytes <= size - (address - begin);
   };
   const auto misaligned = [&] {
-    if (address % bytes == 0) return;
+    if ((address & (bytes - 1)) == 0) return;  // bytes are a power of two
     Block::current().fail(FaultKind::Misaligned, where,
                           fmt::format("{} {} bytes at once, at an address that is no multiple of "
                                       "{}",
@@ -355,7 +387,7 @@ bool on_stack(std::uintptr_t address) {
 void touch(Touch how, const void* address, std::size_t bytes, const void* pc) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (on_stack(at)) return;
-  const auto where = current_watch->library().place(pc);
+  const auto where = known_code.find(current_watch->library(), pc).where;
   current_watch->access(how, at, bytes, where.line() == 0 ? Block::current().last_place() : where);
 }
 
@@ -375,11 +407,9 @@ void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t
 }
 
 void pass(const void* pc, const void* frame, const void* caller) {
-  const auto& library = current_watch->library();
-  const bool is_own = library.is_own(pc);
-  Recorder::current().pass(
-      emulation::piece_of_code(pc, frame, caller),
-      {pc, is_own ? library.place(pc) : Block::current().last_place(), is_own});
+  auto code = known_code.find(current_watch->library(), pc);
+  if (!code.is_own) code.where = Block::current().last_place();
+  Recorder::current().pass(emulation::piece_of_code(pc, frame, caller), code);
 }
 
 void line(const void* pc, const void* frame, const void* stack, const void* caller) {
