@@ -62,7 +62,8 @@ __global__ void share_work(const int* tiles, int* sum) {
     } else {
       const int at = threadIdx.x - kBlock;
       pipe.producer_acquire();
-      cuda::memcpy_async(&stages[tile % kStages][at], &tiles[tile * kBlock + at], sizeof(int), pipe);
+      cuda::memcpy_async(&stages[tile % kStages][at], &tiles[tile * kBlock + at], sizeof(int),
+                         pipe);
       pipe.producer_commit();
     }
   }
