@@ -37,7 +37,7 @@ page::Cell time_cell(const page::JsonView& figure) {
   if (samples > 0) {
     Timing timing;
     for (const auto& sample : figure["samples"].items()) timing.samples.push_back(sample.number());
-    cell.text += timing.spread();
+    if (cell.value) cell.text = page::format_quantity(*cell.value, cell.unit) + timing.spread();
     if (!cell.note.empty()) cell.note += "; ";
     cell.note += fmt::format("median of {} sample{}", samples, samples == 1 ? "" : "s");
   }
