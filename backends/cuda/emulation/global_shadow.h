@@ -91,6 +91,7 @@ struct PackedAccess {
   static constexpr std::uint64_t kSeveral = 0xFFFFFFFF;  ///< blocks
   static constexpr std::uint64_t kRelaxed = 1U << 28, kWholeWord = 0xF;
   static constexpr unsigned kLineShift = 4, kBlockShift = 32;
+  static constexpr std::uint64_t kSeveralBlocks = kSeveral << kBlockShift;
   static constexpr std::uint64_t line_bits(unsigned line) {
     return (std::uint64_t{line} & 0xFFFFFF) << kLineShift;
   }
@@ -114,8 +115,7 @@ inline bool GlobalWindow::note_at_once(Access access, std::uintptr_t address, un
     (access == Access::Load ? word.read : word.written).store(mine, std::memory_order_relaxed);
     return true;
   }
-  constexpr auto kReadBySeveral = PackedAccess::kSeveral << PackedAccess::kBlockShift;
-  return access == Access::Load && written == 0 && read >= kReadBySeveral &&
+  return access == Access::Load && written == 0 && read >= PackedAccess::kSeveralBlocks &&
          (read & PackedAccess::kRelaxed) == 0 &&
          (read & PackedAccess::kWholeWord) == PackedAccess::kWholeWord;
 }

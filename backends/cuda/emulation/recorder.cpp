@@ -16,6 +16,7 @@ namespace triptych::cuda::emulation {
 namespace {
 
 constexpr std::size_t kKnownPieces = 1024;
+constexpr unsigned kWordBytes = 4;
 
 /// The lower bits of a piece's key are the depth of its frame, in words.
 constexpr std::uint64_t kDepthMask = (std::uint64_t{1} << 15) - 1;
@@ -168,7 +169,6 @@ void Recorder::watch(Space space, const Manner& manner, const void* address, uns
   if (space == Space::Constant) return;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const bool relaxed = manner.strength != Strength::Plain;
-  constexpr unsigned kWordBytes = 4;
   if (bytes == kWordBytes && at % kWordBytes == 0 && !relaxed) {
     const Block& block = Block::current();
     const auto now = order_->now(block.thread(), where.line(), manner);
