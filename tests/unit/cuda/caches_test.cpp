@@ -49,7 +49,9 @@ TEST(SectorCache, replaces_the_least_recently_used_sector) {
     for (int i = 0; i < 20000; ++i) {
       const std::uint64_t sector = random() % (capacity + capacity / 2 + 2) << (random() % 2 * 40);
       ASSERT_EQ(cache.use(sector), expected.use(sector)) << capacity << " " << i;
-      if (random() % 4 == 0) ASSERT_EQ(cache.change(sector), expected.change());
+      if (random() % 4 == 0) {
+        ASSERT_EQ(cache.change(sector), expected.change());
+      }
       if (random() % 4000 > 0) continue;
       cache.clear();
       expected.clear();

@@ -14,9 +14,9 @@ namespace {
 
 using namespace testing_device;
 
-const std::initializer_list<std::string_view> kOps = {"Relu", "Neg", "Add", "Slice", "Concat"};
+const std::initializer_list<std::string_view> kSliceOps = {"Relu", "Neg", "Add", "Slice", "Concat"};
 
-ValueId unary(Graph& graph, UnaryKind kind, ValueId x) {
+ValueId apply(Graph& graph, UnaryKind kind, ValueId x) {
   return graph.emit_one(make_op(Unary(kind)), {x});
 }
 
@@ -24,7 +24,7 @@ struct Cut {
   std::int64_t start, end, axis = 1, step = 1;
 };
 
-ValueId slice(Graph& graph, ValueId x, const Cut& cut) {
+ValueId cut_of(Graph& graph, ValueId x, const Cut& cut) {
   Slice op;
   op.starts = {cut.start};
   op.ends = {cut.end};
@@ -37,10 +37,10 @@ class SlicesInPlace : public testing::Test {
  protected:
   /// y = -x, and for each cut the output "z0", "z1", ... = relu(slice(y)).
   void build(const std::vector<Cut>& cuts, const Shape& shape = {2, 4, 4, 4}) {
-    y = unary(graph, UnaryKind::Neg, graph.add_input("x", {DType::F32, shape}));
+    y = apply(graph, UnaryKind::Neg, graph.add_input("x", {DType::F32, shape}));
     for (const auto& cut : cuts) {
-      slices.push_back(slice(graph, y, cut));
-      readers.push_back(unary(graph, UnaryKind::Relu, slices.back()));
+      slices.push_back(cut_of(graph, y, cut));
+      readers.push_back(apply(graph, UnaryKind::Relu, slices.back()));
       graph.mark_output("z" + std::to_string(slices.size() - 1), readers.back());
     }
   }
@@ -56,8 +56,8 @@ class SlicesInPlace : public testing::Test {
   Graph graph;
   ValueId y;
   std::vector<ValueId> slices, readers;
-  ReferenceDevice dense{"dense", reference_kernels(kOps)};
-  ReferenceDevice strided{"strided", reference_kernels<true>(kOps)};
+  ReferenceDevice dense{"dense", reference_kernels(kSliceOps)};
+  ReferenceDevice strided{"strided", reference_kernels<true>(kSliceOps)};
 };
 
 TEST_F(SlicesInPlace, lie_in_their_input) {
@@ -118,7 +118,7 @@ TEST_F(SlicesInPlace, are_aligned_slabs) {
 
 TEST_F(SlicesInPlace, of_a_value_that_others_read_are_copied) {
   build({{0, 1}, {1, 4}});
-  graph.mark_output("again", unary(graph, UnaryKind::Neg, y));
+  graph.mark_output("again", apply(graph, UnaryKind::Neg, y));
   EXPECT_EQ(copies(strided), 2);
 }
 
@@ -143,12 +143,12 @@ TEST_F(SlicesInPlace, are_copied_for_another_device) {
 }
 
 TEST_F(SlicesInPlace, are_neither_written_over_nor_written_over_the_input_of_their_whole) {
-  auto x = unary(graph, UnaryKind::Relu, graph.add_input("x", {DType::F32, {2, 4, 4, 4}}));
-  y = unary(graph, UnaryKind::Neg, x);  // may take the memory of x elsewhere
-  const auto part = slice(graph, y, {0, 2});
-  const auto reader = unary(graph, UnaryKind::Relu, part);
+  auto x = apply(graph, UnaryKind::Relu, graph.add_input("x", {DType::F32, {2, 4, 4, 4}}));
+  y = apply(graph, UnaryKind::Neg, x);  // may take the memory of x elsewhere
+  const auto part = cut_of(graph, y, {0, 2});
+  const auto reader = apply(graph, UnaryKind::Relu, part);
   graph.mark_output("z", reader);
-  graph.mark_output("w", unary(graph, UnaryKind::Neg, slice(graph, y, {2, 4})));
+  graph.mark_output("w", apply(graph, UnaryKind::Neg, cut_of(graph, y, {2, 4})));
   const auto plan = make_plan(graph.clone(), {&strided});
   const auto root = [&](ValueId value) { return plan.locations[0][value.index()]->root; };
   EXPECT_EQ(root(part), y);
