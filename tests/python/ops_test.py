@@ -262,7 +262,7 @@ def test_random_calls_compute_or_say_why_not(seed):
     rng = np.random.default_rng(seed)
     table = _triptych.operators()
     computed = 0
-    for _ in range(300):
+    for _ in range(600):
         name, _, attributes, _, _ = table[rng.integers(len(table))]
         operands = [random_operand(rng) for _ in range(rng.integers(0, 4))]
         if rng.integers(2) and operands:  # alike, so that more of them compute

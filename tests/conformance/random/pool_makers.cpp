@@ -56,6 +56,18 @@ void add_max_pool_gradient(Grower& g) {
   g.add(make_op(op), {x, g.operand_of(dy, 1)});
 }
 
+void add_indexed_max_pool(Grower& g) {
+  const auto x = g.image();
+  const auto pool = some_pool<MaxPoolWithIndex>(g, g.shape_of(x));
+  if (Shape(pool.kernel_shape).elements() > MaxPoolWithIndex::kMostTaps) return;
+  const auto outputs = g.add(make_op(pool), {x});
+  MaxPoolIndexGradient gradient;
+  static_cast<WindowAttributes&>(gradient) = pool;
+  gradient.ceil_mode = pool.ceil_mode;
+  gradient.input_shape = g.shape_of(x).dims();
+  g.add(make_op(gradient), {outputs[1], g.operand_of(g.shape_of(outputs[0]))});
+}
+
 void add_average_pool_gradient(Grower& g) {
   const Shape x = g.shape(3, 4);
   const auto pool = some_pool<AveragePool>(g, x);
@@ -74,6 +86,7 @@ void add_pool_makers(std::vector<Maker>& makers) {
                                {add_pool<AveragePool>},
                                {add_integer_max_pool, 1, false},
                                {add_max_pool_gradient, 1, false},
+                               {add_indexed_max_pool, 1, false},
                                {add_average_pool_gradient, 1, false},
                                {add_global_average_pool}});
 }

@@ -102,8 +102,7 @@ TEST(ComparePage, shows_a_median_with_its_spread) {
   auto machines = pair();
   machines[0]["times"]["epoch"]["samples"] = {1.5, 2.0, 3.0};
   const auto page = compare_page(report(machines, verdict(true)));
-  EXPECT_THAT(page,
-              HasSubstr("title=\"median of 3 samples\">2\u00a0s (1.50\u00a0s to 3\u00a0s)</data>"));
+  EXPECT_THAT(page, HasSubstr("title=\"median of 3 samples\">2\u00a0s (1.50 s to 3.00 s)</data>"));
 }
 
 TEST(ComparePage, says_why_a_machine_is_missing) {
