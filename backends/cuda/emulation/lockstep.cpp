@@ -147,6 +147,7 @@ std::uint32_t ControlFlow::meeting_point(std::uint32_t node) const {
 }
 
 void CommonPath::clear() {
+  origins_.clear();
   steps_.clear();
   distances_.clear();
   at_ = {};
@@ -177,6 +178,8 @@ void CommonPath::drop(std::size_t steps) {
   const auto accesses =
       std::count_if(steps_.begin(), end, [](auto& step) { return step.bytes != 0; });
   steps_.erase(steps_.begin(), end);
+  const auto origins = static_cast<std::ptrdiff_t>(std::min(origins_.size(), steps));
+  origins_.erase(origins_.begin(), origins_.begin() + origins);
   distances_.erase(distances_.begin(),
                    distances_.begin() + accesses * static_cast<std::ptrdiff_t>(kLanes));
   for (auto& at : at_) {

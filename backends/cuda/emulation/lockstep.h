@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "backends/cuda/emulation/counters.h"
+#include "backends/cuda/emulation/language.h"
 
 namespace triptych::cuda::emulation {
 
@@ -64,6 +66,14 @@ struct LaneStep {
   std::uint32_t number = 0, bytes = 0;
 };
 
+/// The call that reports a piece of code, by which its next run is recognised.
+struct PieceOrigin {
+  const void* pc = nullptr;      ///< to which it returns. nullptr: not known
+  const void* caller = nullptr;  ///< call site of the function
+  std::size_t depth = 0;         ///< of its frame in the stack, in bytes
+  std::optional<Location> where{};
+};
+
 /// The steps of lanes that all take the same path. Each lane has come to some step of the longest.
 class CommonPath {
  public:
@@ -98,6 +108,21 @@ class CommonPath {
     return true;
   }
 
+  /// The lane has begun a piece by this call.
+  void name_last(unsigned lane, const PieceOrigin& origin) {
+    const auto step = at_[lane].step;
+    if (step == 0 || step != steps_.size() || steps_.back().bytes != 0) return;
+    origins_.resize(step);
+    origins_.back() = origin;
+  }
+  /// The piece of code that the lane begins next, where others did before it. nullptr: not known.
+  const PieceOrigin* next_piece(unsigned lane) const {
+    const auto step = at_[lane].step;
+    return step < origins_.size() ? origins_.data() + step : nullptr;
+  }
+  /// The lane begins it.
+  void begin_next_piece(unsigned lane) { ++at_[lane].step; }
+
   /// Steps that the lane has taken.
   std::size_t length(unsigned lane) const { return at_[lane].step; }
   std::size_t length() const { return steps_.size(); }
@@ -115,6 +140,7 @@ class CommonPath {
     std::uint32_t step = 0, access = 0;
   };
 
+  std::vector<PieceOrigin> origins_;     ///< of the steps, as far as there are pieces
   std::vector<LaneStep> steps_;          ///< with the addresses of the first lane to come there
   std::vector<std::int32_t> distances_;  ///< of the lanes' addresses from these, by access
   std::array<Position, kLanes> at_;
@@ -142,6 +168,21 @@ class Lockstep {
     at.last_pass = at.steps.size();
     at.steps.push_back(step);
   }
+  /// The lane has begun its last piece by this call.
+  void name_last(unsigned lane, const PieceOrigin& origin) {
+    if (is_common_) common_.name_last(lane, origin);
+  }
+  /// The origin of the piece that the lane begins, if it is the one of this call and lanes before
+  /// it have begun it by a named call. nullptr: call pass().
+  const PieceOrigin* expected(unsigned lane, const void* pc, const void* caller,
+                              std::size_t depth) const {
+    if (!is_common_ || common_.length(lane) + 2 >= longest_) return nullptr;
+    const auto* origin = common_.next_piece(lane);
+    const bool is_it =
+        origin != nullptr && origin->pc == pc && origin->caller == caller && origin->depth == depth;
+    return is_it ? origin : nullptr;
+  }
+  void begin_expected(unsigned lane) { common_.begin_next_piece(lane); }
   /// The lane does nothing any more.
   void end(unsigned lane) { ended_ |= 1U << lane; }
   std::uint32_t running() const { return all_ & ~ended_; }
@@ -210,5 +251,8 @@ class Lockstep {
   bool has_flow_ = false, is_solved_ = false;
   std::size_t longest_ = 0;
 };
+
+/// Those of a warp of the block that runs on this thread of the processor (Recorder).
+Lockstep& running_lockstep(unsigned warp);
 
 }  // namespace triptych::cuda::emulation

@@ -22,6 +22,7 @@ constexpr unsigned kWordBytes = 4;
 constexpr std::uint64_t kDepthMask = (std::uint64_t{1} << 15) - 1;
 
 thread_local Recorder* current_recorder = nullptr;
+thread_local std::vector<Lockstep*> current_locksteps;
 
 /// The lanes of a warp that has so many.
 std::uint32_t all_lanes(unsigned count) { return count == kWarp ? ~0U : (1U << count) - 1; }
@@ -73,14 +74,18 @@ Recorder::~Recorder() = default;
 
 Recorder& Recorder::current() { return *current_recorder; }
 
+Lockstep& running_lockstep(unsigned warp) { return *current_locksteps[warp]; }
+
 void Recorder::begin_block(unsigned threads) {
   current_recorder = this;
   threads_ = threads;
   const auto count = (threads + kWarp - 1) / kWarp;
   while (warps_.size() < count) warps_.push_back(std::make_unique<Warp>());
+  current_locksteps.resize(count);
   for (unsigned w = 0; w < count; ++w) {
     warps_[w]->lanes = std::min(kWarp, threads - w * kWarp);
     warps_[w]->lockstep.begin(all_lanes(warps_[w]->lanes));
+    current_locksteps[w] = &warps_[w]->lockstep;
   }
   order_->begin_block(threads);
   if (global_) global_->begin_block();

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "backends/cuda/emulation/lockstep.h"
 #include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/plain/signals.h"
 
@@ -406,10 +407,37 @@ void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t
   }
 }
 
+/// The usual case of pass(): lanes of the warp began the piece by the same call before.
+bool follow(const void* pc, const void* frame, const void* caller, std::size_t depth) {
+  Block& block = Block::current();
+  auto& lockstep = emulation::running_lockstep(block.thread() / emulation::kWarp);
+  const auto lane = block.lane();
+  const auto* expected = lockstep.expected(lane, pc, caller, depth);
+  if (expected == nullptr) return false;
+  const Location where = expected->where ? *expected->where : block.last_place();
+  block.pass(where);
+  // Others may have run meanwhile.
+  if (lockstep.expected(lane, pc, caller, depth) != nullptr) {
+    lockstep.begin_expected(lane);
+  } else {
+    Recorder::current().pass(emulation::piece_of_code(pc, frame, caller));
+  }
+  return true;
+}
+
 void pass(const void* pc, const void* frame, const void* caller) {
+  Block& block = Block::current();
+  const auto stack = block.stack();
+  const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
+                     reinterpret_cast<std::uintptr_t>(frame);
+  if (follow(pc, frame, caller, depth)) return;
   auto code = known_code.find(current_watch->library(), pc);
-  if (!code.is_own) code.where = Block::current().last_place();
+  if (!code.is_own) code.where = block.last_place();
   Recorder::current().pass(emulation::piece_of_code(pc, frame, caller), code);
+  auto& lockstep = emulation::running_lockstep(block.thread() / emulation::kWarp);
+  emulation::PieceOrigin origin = {pc, caller, depth};
+  if (code.is_own) origin.where = code.where;
+  lockstep.name_last(block.lane(), origin);
 }
 
 void line(const void* pc, const void* frame, const void* stack, const void* caller) {

@@ -16,6 +16,9 @@ struct Issued : IssueObserver {
     sites.push_back(site);
     masks.push_back(request.mask);
     addresses.push_back(request.addresses);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      if ((request.mask >> lane & 1) == 0) addresses.back()[lane] = 0;
+    }
   }
   void passed(std::uint32_t, std::uint32_t mask) override { passes.push_back(mask); }
   void parted(std::uint32_t pass) override { partings.push_back(pass); }
@@ -142,12 +145,25 @@ TEST(Lockstep, lanes_that_have_ended_take_part_no_more) {
 
 /// All lanes run so many turns of a loop (head 2, site 0). Then the odd ones run 3 (site 1), and
 /// all run 4 (site 2). The warp's instructions are issued as soon as a lane's path is long.
-void part_after_a_loop(unsigned turns, Issued& issued) {
+/// `knows_calls`: pieces are recognised by their calls where that is possible. Counts these.
+unsigned part_after_a_loop(unsigned turns, Issued& issued, bool knows_calls = false) {
+  constexpr std::array<char, 5> calls = {};  // places in code
+  constexpr std::size_t depth = 64;
   Lockstep lockstep;
   lockstep.begin(~0U);
+  unsigned recognised = 0;
   for (unsigned lane = 0; lane < 32; ++lane) {
+    const auto pass = [&](std::uint32_t node) {
+      if (knows_calls && lockstep.expected(lane, &calls[node], nullptr, depth) != nullptr) {
+        lockstep.begin_expected(lane);
+        ++recognised;
+      } else {
+        lockstep.pass(lane, node, node);
+        lockstep.name_last(lane, {&calls[node], nullptr, depth});
+      }
+    };
     const auto step = [&](std::uint32_t node, std::uint32_t site, std::uint64_t address) {
-      lockstep.pass(lane, node, node);
+      pass(node);
       if (lockstep.is_long(lane)) lockstep.advance(issued);
       lockstep.access(lane, site, address, 4);
     };
@@ -157,6 +173,7 @@ void part_after_a_loop(unsigned turns, Issued& issued) {
     lockstep.end(lane);
   }
   lockstep.close(issued);
+  return recognised;
 }
 
 TEST(Lockstep, lanes_that_part_have_done_the_same_before) {
@@ -178,6 +195,44 @@ TEST(Lockstep, lanes_that_part_have_done_the_same_before) {
     EXPECT_EQ(issued.passes.size(), turns + 2);
     EXPECT_EQ(issued.partings, std::vector<std::uint32_t>(turns > 0 ? 1 : 0, 2));
   }
+}
+
+TEST(Lockstep, pieces_that_are_recognised_by_their_calls_are_issued_as_all_are) {
+  for (const unsigned turns : {0U, 1U, 100U, 5000U}) {
+    Issued complete, recognised;
+    part_after_a_loop(turns, complete);
+    // Lane 0 is the first one everywhere, and lane 1 leaves the path behind the loop.
+    const auto count = part_after_a_loop(turns, recognised, true);
+    EXPECT_EQ(count > 0, turns > 0) << turns;
+    if (turns <= 100) {
+      EXPECT_EQ(count, turns);
+    }
+    EXPECT_EQ(recognised.sites, complete.sites) << turns;
+    EXPECT_EQ(recognised.masks, complete.masks) << turns;
+    EXPECT_EQ(recognised.passes, complete.passes) << turns;
+    EXPECT_EQ(recognised.partings, complete.partings) << turns;
+    EXPECT_TRUE(recognised.addresses == complete.addresses) << turns;
+  }
+}
+
+TEST(Lockstep, a_call_is_recognised_by_its_place_its_caller_and_its_depth) {
+  constexpr char call = 0, caller = 0, other = 0;
+  const Location where = Location::current();
+  Lockstep lockstep;
+  lockstep.begin(3);
+  EXPECT_EQ(lockstep.expected(0, &call, &caller, 16), nullptr);
+  lockstep.pass(0, 2, 0, 2);
+  EXPECT_EQ(lockstep.expected(1, &call, &caller, 16), nullptr);
+  lockstep.name_last(0, {&call, &caller, 16, where});
+  lockstep.access(0, 0, 4, 4);
+  const auto* expected = lockstep.expected(1, &call, &caller, 16);
+  ASSERT_NE(expected, nullptr);
+  EXPECT_EQ(expected->where, where);
+  EXPECT_EQ(lockstep.expected(1, &other, &caller, 16), nullptr);
+  EXPECT_EQ(lockstep.expected(1, &call, &other, 16), nullptr);
+  EXPECT_EQ(lockstep.expected(1, &call, &caller, 32), nullptr);
+  lockstep.begin_expected(1);
+  EXPECT_EQ(lockstep.expected(1, &call, &caller, 16), nullptr);  // an access is next
 }
 
 TEST(Lockstep, a_common_path_may_lead_anywhere) {
