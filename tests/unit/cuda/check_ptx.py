@@ -63,7 +63,8 @@ ACCESSES = [
      {"ld.global.v4": 2, "ld.global.v2": 1, "ld.global": 0, "st.global.v4": 2, "st.global": 0}),
     (r"\bmax_pool_index_groups_kernel<2>", {"ld.global.v4": 2, "ld.global": 0, "st.global.v2": 1}),
     (r"\bmax_pool_index_gradient_groups_kernel<2>",
-     {"ld.global.v4": 0, "ld.global.v2": 2, "ld.global": 0, "st.global.v4": 2, "st.global": 0}),
+     {"ld.global.v2.u8": 1, "ld.global.v2": 1, "ld.global.v4": 0, "ld.global": 0,
+      "st.global.v4": 2, "st.global": 0}),
     (r"\badam_kernel<", {"ld.global.v4": 4, "st.global.v4": 3}),
     (r"\bsgd_kernel<ParameterTable<2,", {"ld.global.v4": 2, "st.global.v4": 1}),
     (r"\bsgd_kernel<ParameterTable<3,", {"ld.global.v4": 3, "st.global.v4": 2}),
@@ -73,9 +74,10 @@ ACCESSES = [
 ]
 # The same instructions in SASS; what moves 64-bit elements is as wide in bytes.
 SASS_NAMES = {"ld": "LD", "st": "ST", "global": "G", "shared": "S"}
-SASS_WIDTHS = {"": "", "v2": "64", "v4": "128"}
+SASS_WIDTHS = {"": "", "v2.u8": "U16", "v2": "64", "v4": "128"}
 
-ACCESS = re.compile(r"^\s*(?:@!?%\w+\s+)?((?:ld|st)\.(?:global|shared)(?:\.v[24])?)\.", re.M)
+ACCESS = re.compile(r"^\s*(?:@!?%\w+\s+)?"
+                    r"((?:ld|st)\.(?:global|shared)(?:\.v2\.u8|\.v[24])?)[.\s]", re.M)
 APPROXIMATE = re.compile(r"\b(?:\w+\.approx|div\.full)\b[\w.]*")
 COMPUTES = r"(?:add|sub|mul|fma|div|sqrt|rcp|min|max)"
 # ptxas makes it of a choice by a comparison with 0, whose PTX flushes subnormals and keeps NaN's bits.
@@ -180,7 +182,7 @@ def access_problems(name, counts, sass=False):
             key = instruction
             if sass:
                 kind, space, *width = instruction.split(".")
-                units = SASS_WIDTHS[width[0] if width else ""]
+                units = SASS_WIDTHS[".".join(width)]
                 if "unsigned long" in name and units:
                     units = str(2 * int(units))
                 key = SASS_NAMES[kind] + SASS_NAMES[space] + units
@@ -200,7 +202,7 @@ def sass_problems(cubin):
         for line in lines:
             match = re.search(r"\b(LDG|STG|LDS|STS)\.?([\w.]*)", line)
             if match:
-                width = re.search(r"\b(64|128)\b", match.group(2))
+                width = re.search(r"\b(U16|64|128)\b", match.group(2))
                 counts[match.group(1) + (width.group(1) if width else "")] += 1
         problems = [*access_problems(name, counts, sass=True), *sums_read_early_in_sass(lines)]
         problems += sorted({f"has a maximum with 0 for a choice, which keeps subnormals: {line}"
