@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "backends/cuda/emulation/lockstep.h"
@@ -27,32 +26,6 @@ constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 const TextureTable kNoTextures;
 constinit thread_local const Watch* current_watch = nullptr;
 constinit thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
-
-/// Instructions that this thread of the processor met in the running block, by a part of their
-/// addresses.
-class KnownCode {
- public:
-  /// The library may be another one from now on.
-  void forget() { ++block_; }
-  emulation::PieceCode find(const KernelLibrary& library, const void* pc) {
-    const auto hash = reinterpret_cast<std::uintptr_t>(pc) * 0x9E3779B97F4A7C15U;
-    Entry& entry = entries_[hash >> (64 - kBits)];
-    if (entry.block != block_ || entry.code.pc != pc) {
-      entry = {block_, {pc, library.place(pc), library.is_own(pc)}};
-    }
-    return entry.code;
-  }
-
- private:
-  static constexpr unsigned kBits = 8;
-  struct Entry {
-    std::uint64_t block = 0;
-    emulation::PieceCode code;
-  };
-
-  std::uint64_t block_ = 0;
-  std::array<Entry, std::size_t{1} << kBits> entries_;
-};
 constinit thread_local KnownCode known_code;
 
 Access access_of(Touch how) {

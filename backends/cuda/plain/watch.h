@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -83,6 +84,32 @@ class Watch {
   Explanation explain_;
   const TextureTable* textures_;
   DeviceHeap* heap_;
+};
+
+/// Instructions that a thread of the processor met in the running block, by a part of their
+/// addresses.
+class KnownCode {
+ public:
+  /// The library may be another one from now on.
+  void forget() { ++block_; }
+  emulation::PieceCode find(const KernelLibrary& library, const void* pc) {
+    const auto hash = reinterpret_cast<std::uintptr_t>(pc) * 0x9E3779B97F4A7C15U;
+    Entry& entry = entries_[hash >> (64 - kBits)];
+    if (entry.block != block_ || entry.code.pc != pc) {
+      entry = {block_, {pc, library.place(pc), library.is_own(pc)}};
+    }
+    return entry.code;
+  }
+
+ private:
+  static constexpr unsigned kBits = 8;
+  struct Entry {
+    std::uint64_t block = 0;
+    emulation::PieceCode code;
+  };
+
+  std::uint64_t block_ = 0;
+  std::array<Entry, std::size_t{1} << kBits> entries_;
 };
 
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the
