@@ -52,7 +52,7 @@ using MicroTile = BasicMicroTile<float>;
 using PairTile = BasicMicroTile<PairWord>;
 
 inline constexpr int kMaxTileRows = 14;
-/// Rows of which one panel makes too few chains to hide the latency of an addition.
+/// A panel of so few rows makes too few chains to hide the latency of an addition.
 inline constexpr int kMostFewRows = 2;
 inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
 

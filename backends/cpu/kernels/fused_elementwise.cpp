@@ -23,7 +23,7 @@ struct Step {
   bool begins_ramp = false;  ///< it and the next two are a ramp
 };
 
-/// Steps of a ramp, as in HardSigmoid and HardSwish: Mul(., i); Add(., j); Clip(.).
+/// Steps of a ramp, as in HardSigmoid and HardSwish: Mul(., i), Add(., j), Clip(.).
 constexpr std::size_t kRampSteps = 3;
 
 bool is_ramp(std::span<const ChainStep> steps) {

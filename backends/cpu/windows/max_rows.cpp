@@ -90,7 +90,7 @@ HWY_INLINE hn::Vec<D> every_second(D d, const float* x, Taps taps) {
   return k < taps ? largest_of(halves(d, x + k - 1).odd, most) : most;
 }
 
-/// The maximum of one window's taps along a row, of which some are inside.
+/// The maximum of one window's taps along a row. Some are inside.
 float edge(const Window& w, const float* row, std::int64_t column) {
   const auto first = column * w.stride[1] - w.pad_begin[1];
   const auto end = std::min(first + w.kernel[1], w.in[1]);

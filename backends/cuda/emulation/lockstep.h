@@ -66,7 +66,7 @@ struct LaneStep {
   std::uint32_t number = 0, bytes = 0;
 };
 
-/// The call that reports a piece of code, by which its next run is recognised.
+/// The call that reports a piece of code. It tells the next run.
 struct PieceOrigin {
   const void* pc = nullptr;      ///< to which it returns. nullptr: not known
   const void* caller = nullptr;  ///< call site of the function

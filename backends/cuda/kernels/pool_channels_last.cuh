@@ -83,7 +83,7 @@ __global__ void max_pool_channels_last_kernel(Steps<kTwoByTwo> steps, ChannelTil
   });
 }
 
-/// PoolOp: MaxPool, or MaxPoolWithIndex, whose index stays in planes.
+/// PoolOp: MaxPool, or MaxPoolWithIndex. Its index stays in planes.
 template <class PoolOp>
 class MaxPoolChannelsLast : public PoolKernel {
   static constexpr bool kIndex = std::is_same_v<PoolOp, MaxPoolWithIndex>;

@@ -174,7 +174,7 @@ struct Largest {
   }
 };
 
-/// Two rows of dx below kEach windows, whose gradients go to their maxima.
+/// Two rows of dx below kEach windows. Their gradients go to their maxima.
 template <int kEach>
 struct SpreadRows {
   Vector<float, 2 * kEach> above, below;

@@ -74,7 +74,7 @@ std::uint64_t special(PtxSpecial which) {
   return 0;
 }
 
-/// An instruction with the values of its operands, of which [0] is the result.
+/// An instruction with the values of its operands. Number 0 is the result.
 struct Running {
   const PtxInstruction& code;
   std::uint64_t values[kMostPtxOperands];
