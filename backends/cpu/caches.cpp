@@ -13,6 +13,7 @@ namespace triptych::cpu {
 namespace {
 
 constexpr int kMostCaches = 10;
+constexpr double kUsualSecondLevel = 1048576;
 
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
@@ -69,6 +70,15 @@ std::vector<Cache> data_caches(const std::string& system) {
     if (bytes > 0) caches.push_back({level, static_cast<double>(bytes), level == 3 ? all : 1});
   }
   return caches;
+}
+
+double second_level_bytes() {
+  static const double bytes = [] {
+    const auto caches = data_caches();
+    const auto second = std::ranges::find(caches, 2, &Cache::level);
+    return second == caches.end() ? kUsualSecondLevel : second->bytes;
+  }();
+  return bytes;
 }
 
 }  // namespace triptych::cpu

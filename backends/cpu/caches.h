@@ -18,4 +18,7 @@ struct Cache {
 /// says anything.
 std::vector<Cache> data_caches(const std::string& system = "/sys/devices/system/cpu/cpu0/cache");
 
+/// Bytes of this processor's second-level cache, or of a usual one where the system does not say.
+double second_level_bytes();
+
 }  // namespace triptych::cpu

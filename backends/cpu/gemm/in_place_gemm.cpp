@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cpu/caches.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "core/base/checked_math.h"
 
@@ -18,10 +19,16 @@ constexpr BlockLimits kLimits = {.rows = std::numeric_limits<std::int64_t>::max(
                                  .few_panels = 4,
                                  .many_tiles = 8,
                                  .per_thread = 2};
-// Elements of B up to which it is not packed: the second-level cache has it as it lies.
-constexpr std::int64_t kPlainElements = 262144;
+// B is not packed up to this share of the second-level cache for each row of a tile. Every row tile
+// reads B from there, and its rows lie apart, so a low tile waits for them more often.
+constexpr double kPlainShare = 1.0 / 28;
 // Times that the microkernel fetches something on its way, from each row of a tile and a row of C.
 constexpr std::int64_t kFetches = 16;
+
+bool is_small(const GemmShape& shape) {
+  const auto bytes = static_cast<double>(shape.k * shape.n) * sizeof(float);
+  return bytes <= second_level_bytes() * kPlainShare * microkernels().max_rows;
+}
 
 /// Tiles with the same number of rows for every thread, where that costs little of their height.
 RowTiles shared_tiles(std::int64_t m, int threads) {
@@ -33,8 +40,7 @@ RowTiles shared_tiles(std::int64_t m, int threads) {
 }  // namespace
 
 InPlaceGemm::InPlaceGemm(const GemmShape& shape, int threads)
-    : blocks_(shape, shared_tiles(shape.m, threads), threads, kLimits),
-      small_b_(shape.k * shape.n <= kPlainElements) {}
+    : blocks_(shape, shared_tiles(shape.m, threads), threads, kLimits), small_b_(is_small(shape)) {}
 
 GemmBlocking InPlaceGemm::blocking() const {
   auto blocking = blocks_.blocking();
