@@ -35,8 +35,9 @@ struct GemmBlocking {
   std::int64_t row_blocks = 0;     ///< each packs all of B for itself
   std::int64_t column_blocks = 0;  ///< each goes through all of A
   std::int64_t depth = 0;          ///< of K that passes between two visits to a block of C
-  bool by_tile = false;  ///< a row tile meets all panels of a block, not a panel all tiles
-  bool small_b = false;  ///< in place, B is read as it lies if it may be
+  bool by_tile = false;     ///< a row tile meets all panels of a block, not a panel all tiles
+  bool small_b = false;     ///< in place, B is read as it lies if it may be
+  bool few_panels = false;  ///< the same of A's tiles
 };
 
 /// Bounds of a block.

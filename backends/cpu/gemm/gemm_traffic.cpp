@@ -101,6 +101,7 @@ PackedProduct packed_product(const GemmShape& shape, int threads, const ProductO
           .weights = operands.packs_a ? distinct_a * m * k : 0,
           .by_tile = cut.by_tile,
           .small_b = cut.small_b,
+          .few_panels = cut.few_panels,
           .in_place = operands.in_place};
 }
 

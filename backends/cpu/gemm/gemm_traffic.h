@@ -33,6 +33,7 @@ struct PackedProduct {
   bool fused = false;        ///< the first tile packs B as it passes
   bool by_tile = false;      ///< see GemmBlocking
   bool small_b = false;      ///< the same
+  bool few_panels = false;   ///< the same
   bool in_place = false;     ///< C is computed where it belongs: finishing moves nothing
 };
 

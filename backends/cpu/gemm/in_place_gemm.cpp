@@ -22,12 +22,23 @@ constexpr BlockLimits kLimits = {.rows = std::numeric_limits<std::int64_t>::max(
 // B is not packed up to this share of the second-level cache for each row of a tile. Every row tile
 // reads B from there, and its rows lie apart, so a low tile waits for them more often.
 constexpr double kPlainShare = 1.0 / 28;
+// Panels of a block up to which tiles of A are read as they lie. With more of them, packing a tile
+// costs little.
+constexpr std::int64_t kPlainPanels = 16;
+// Lines of a set of a first-level cache, and how far apart lines of the same set lie: a page.
+constexpr int kWays = 8;
+constexpr std::int64_t kPageFloats = 1024;
 // Times that the microkernel fetches something on its way, from each row of a tile and a row of C.
 constexpr std::int64_t kFetches = 16;
 
 bool is_small(const GemmShape& shape) {
   const auto bytes = static_cast<double>(shape.k * shape.n) * sizeof(float);
   return bytes <= second_level_bytes() * kPlainShare * microkernels().max_rows;
+}
+
+/// The rows of a tile of A would push each other out of the first-level cache.
+bool shares_sets(const GemmFactor& a) {
+  return a.row_stride % kPageFloats == 0 && microkernels().max_rows > kWays;
 }
 
 /// Tiles with the same number of rows for every thread, where that costs little of their height.
@@ -46,6 +57,7 @@ GemmBlocking InPlaceGemm::blocking() const {
   auto blocking = blocks_.blocking();
   blocking.by_tile = true;
   blocking.small_b = small_b_;
+  blocking.few_panels = ceil_div(blocking.panels, blocking.column_blocks) <= kPlainPanels;
   return blocking;
 }
 
@@ -86,6 +98,8 @@ InPlaceGemm::Factors InPlaceGemm::factors_of(const InPlaceOperands& operands, co
                      .a_tile = scratch + blocks_.panel_elements(),
                      .panels = scratch,
                      .stays_plain = block.tiles.size() == 1 || small_b_};
+  factors.a_stays = operands.is_plain(factors.a) && !shares_sets(factors.a) &&
+                    block.panels.size() <= kPlainPanels;
   if (const auto* packed = operands.packed_b(block.batch)) {
     const auto all_panels = ceil_div(blocks_.shape().n, columns);
     factors.panels = packed + (k.begin * all_panels + block.panels.begin * k.size()) * columns;
@@ -108,8 +122,10 @@ void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
   walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
     auto now = next;
     if (panel == 0) {
-      operands.pack_tile(block.batch, {tiles.begin(tile), tiles.begin(tile + 1)}, factors.k,
-                         factors.a_tile);
+      if (!factors.a_stays) {
+        operands.pack_tile(block.batch, {tiles.begin(tile), tiles.begin(tile + 1)}, factors.k,
+                           factors.a_tile);
+      }
       ahead = prefetch(block, factors, tile);
     }
     if (panel + 1 < block.panels.size()) {
@@ -132,12 +148,14 @@ MicroTile InPlaceGemm::tile_at(const Block& block, const Factors& factors, const
   const auto columns = blocks_.columns(), row = blocks_.tiles().begin(tile);
   const auto column = (block.panels.begin + panel) * columns;
   const bool rest = column >= sums.rest_columns.begin;
-  return {.a = factors.a_tile,
+  const auto& a = factors.a;
+  return {.a = factors.a_stays ? a.at(row, factors.k.begin) : factors.a_tile,
           .b = factors.panels + panel * columns * factors.k.size(),
           .c = rest ? sums.rest + (row - block.m.begin) * columns
                     : sums.c.data + row * sums.c.stride + column,
           .c_stride = rest ? columns : sums.c.stride,
           .k_inner = factors.k.size(),
+          .a_row = factors.a_stays ? a.row_stride : 0,
           .b_inner = columns,
           .accumulate = factors.k.begin > 0};
 }

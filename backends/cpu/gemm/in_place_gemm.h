@@ -33,6 +33,8 @@ class InPlaceOperands {
  public:
   virtual ~InPlaceOperands() = default;
   virtual GemmFactor a(std::int64_t batch) const = 0;
+  /// Whether packing `a` would only copy rows whose k lie side by side.
+  virtual bool is_plain(const GemmFactor& a) const = 0;
   /// Packs `k` of rows `m` of A, which are one tile.
   virtual void pack_tile(std::int64_t batch, Range m, Range k, float* to) const = 0;
   /// B when all of it stands packed: for each kGemmDepth of K all columns, as by `pack`. Or
@@ -73,6 +75,7 @@ class InPlaceGemm {
     /// This many panels are read from plain_b: by the first tile, which packs them, or by all.
     std::int64_t plain = 0;
     bool stays_plain = false;
+    bool a_stays = false;  ///< tiles of A are read as they lie
     GemmFactor plain_b;
   };
 

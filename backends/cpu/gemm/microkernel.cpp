@@ -52,7 +52,8 @@ HWY_INLINE hn::Vec<Words> canonical(hn::Vec<Words> sum) { return sum; }
 constexpr std::int64_t kRowsAhead = 24;
 
 /// A tile that is kVectors wide. R counts its vectors, row by row. kPacks: it has a packed_b.
-template <std::size_t kVectors, bool kPacks, class T, std::size_t... R>
+/// kApart: its rows of a lie apart.
+template <std::size_t kVectors, bool kPacks, bool kApart, class T, std::size_t... R>
 HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
   constexpr auto rows = static_cast<std::int64_t>(sizeof...(R) / kVectors);
   const hn::ScalableTag<T> d;
@@ -66,7 +67,8 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   if (tile.accumulate && !tile.separate) ((sums[R] = hn::LoadU(d, in_c(R))), ...);
   const T* a = tile.a;
   T* packed_b = tile.packed_b;
-  const auto a_step = tile.a_step == 0 ? rows : tile.a_step;
+  const auto a_row = kApart ? tile.a_row : 1;
+  const auto a_step = kApart ? 1 : tile.a_step == 0 ? rows : tile.a_step;
   const auto b_inner = tile.b_inner;
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
     const T* b = tile.b + outer * tile.b_outer;
@@ -91,7 +93,10 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
         }
       }
       if constexpr (kPacks) packed_b += static_cast<std::ptrdiff_t>(kVectors) * lanes;
-      ((sums[R] = multiply_add(hn::Set(d, a[R / kVectors]), b_row[R % kVectors], sums[R])), ...);
+      const auto in_a = [&](std::size_t r) {
+        return hn::Set(d, a[static_cast<std::ptrdiff_t>(r / kVectors) * a_row]);
+      };
+      ((sums[R] = multiply_add(in_a(R), b_row[R % kVectors], sums[R])), ...);
       a += a_step;
       b += b_inner;
     }
@@ -102,13 +107,13 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   (hn::StoreU(canonical(sums[R]), d, in_c(R)), ...);
 }
 
-template <std::size_t kVectors, class T, std::size_t kRows>
+template <std::size_t kVectors, bool kApart, class T, std::size_t kRows>
 void multiply_rows(const BasicMicroTile<T>& tile) {
   constexpr std::make_index_sequence<kRows * kVectors> vectors;
   if constexpr (kVectors == 2) {
-    if (tile.packed_b != nullptr) return multiply<kVectors, true>(tile, vectors);
+    if (tile.packed_b != nullptr) return multiply<kVectors, true, kApart>(tile, vectors);
   }
-  multiply<kVectors, false>(tile, vectors);
+  multiply<kVectors, false, kApart>(tile, vectors);
 }
 
 constexpr std::size_t kFewPanels = HWY_TARGET == HWY_AVX3 ? 4 : 2;
@@ -174,20 +179,28 @@ void add_scattered(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
 }
 
 template <std::size_t... kRowsMinusOne>
+void add_apart(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
+  ((all.run_apart[kRowsMinusOne + 1] = multiply_rows<2, true, float, kRowsMinusOne + 1>), ...);
+  ((all.run_narrow_apart[kRowsMinusOne + 1] = multiply_rows<1, true, float, kRowsMinusOne + 1>),
+   ...);
+}
+
+template <std::size_t... kRowsMinusOne>
 void add_few(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run_few[kRowsMinusOne + 1] = multiply_few<kRowsMinusOne + 1>), ...);
 }
 
 template <std::size_t... kRowsMinusOne>
 void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run[kRowsMinusOne + 1] = multiply_rows<2, float, kRowsMinusOne + 1>), ...);
-  ((all.run_pairs[kRowsMinusOne + 1] = multiply_rows<2, PairWord, kRowsMinusOne + 1>), ...);
+  ((all.run[kRowsMinusOne + 1] = multiply_rows<2, false, float, kRowsMinusOne + 1>), ...);
+  ((all.run_pairs[kRowsMinusOne + 1] = multiply_rows<2, false, PairWord, kRowsMinusOne + 1>), ...);
 }
 
 template <std::size_t... kRowsMinusOne>
 void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, float, kRowsMinusOne + 1>), ...);
-  ((all.run_narrow_pairs[kRowsMinusOne + 1] = multiply_rows<1, PairWord, kRowsMinusOne + 1>), ...);
+  ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, float, kRowsMinusOne + 1>), ...);
+  ((all.run_narrow_pairs[kRowsMinusOne + 1] = multiply_rows<1, false, PairWord, kRowsMinusOne + 1>),
+   ...);
 }
 
 }  // namespace
@@ -202,6 +215,7 @@ Microkernels make_microkernels() {
   all.few_panels = kFewPanels;
   add_few(all, std::make_index_sequence<kMostFewRows>());
   add_scattered(all, std::make_index_sequence<kTileRows>());
+  add_apart(all, std::make_index_sequence<kTileRows>());
   add_wide(all, std::make_index_sequence<kTileRows>());
   add_narrow(all, std::make_index_sequence<2 * kTileRows>());
   return all;

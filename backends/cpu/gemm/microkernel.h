@@ -31,6 +31,9 @@ struct BasicMicroTile {
   std::int64_t k_outer = 1;
   std::int64_t k_inner = 0;
   std::int64_t a_step = 0;
+  /// From one row of `a` to the next, each with its k side by side. 0: as packed, the rows side by
+  /// side. Floats alone, and at most kMaxTileRows.
+  std::int64_t a_row = 0;
   std::int64_t b_outer = 0;
   std::int64_t b_inner = 0;
   bool accumulate = false;  ///< false: the chain starts at +0 here
@@ -67,7 +70,10 @@ struct Microkernels {
   std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =
       {};  ///< by number of rows
   std::array<void (*)(const PairTile&), kMaxNarrowRows + 1> run_narrow_pairs =
-      {};              ///< by number of rows
+      {};  ///< by number of rows
+  /// By number of rows: tiles with a_row.
+  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_apart = {};
+  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_narrow_apart = {};
   int few_panels = 0;  ///< that run_few takes, side by side in c
   /// By number of rows: tiles of so many panels, the next one `b_panel` elements behind. For
   /// k_outer 1 and chains that start at +0.
@@ -79,6 +85,7 @@ struct Microkernels {
   /// The tile of height `rows` for this type of element, narrow or not.
   void run_tile(std::int64_t rows, const MicroTile& tile, bool narrow = false) const {
     const auto r = static_cast<std::size_t>(rows);
+    if (tile.a_row != 0) return narrow ? run_narrow_apart[r](tile) : run_apart[r](tile);
     narrow ? run_narrow[r](tile) : run[r](tile);
   }
   void run_tile(std::int64_t rows, const PairTile& tile, bool narrow = false) const {

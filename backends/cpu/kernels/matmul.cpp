@@ -46,10 +46,12 @@ class MatMulGemm : public Kernel {
     auto product = packed_product(
         {std::ssize(g.batch_a), g.m, g.n, g.k}, device_threads(device),
         {.source = g.k * g.n, .distinct_a = std::ssize(distinct_a), .in_place = true});
-    product.fused = reads_plain(op, rounding_of(query.contract));
+    const auto rounding = rounding_of(query.contract);
+    product.fused = reads_plain(op, rounding);
     if (constant_input(query, 1) != nullptr || (product.fused && product.small_b))
       product.packings = 0;
-    product.tile_packings = product.column_blocks;
+    const bool plain_a = product.few_panels && rounding == Rounding::None && !op.transpose_a;
+    product.tile_packings = plain_a ? 0 : product.column_blocks;
     return packed_traffic(product, Caches::of(device));
   }
 
@@ -75,6 +77,9 @@ class MatMulGemm : public Kernel {
     GemmFactor a(std::int64_t batch) const override {
       const auto* a = a_ + g_.batch_a[static_cast<std::size_t>(batch)];
       return kernel_.op_.transpose_a ? GemmFactor{a, 1, g_.m} : GemmFactor{a, g_.k, 1};
+    }
+    bool is_plain(const GemmFactor& a) const override {
+      return a.column_stride == 1 && kernel_.rounding_ == Rounding::None;
     }
     void pack_tile(std::int64_t batch, Range m, Range k, float* to) const override {
       const auto from = a(batch);

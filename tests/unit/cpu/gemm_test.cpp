@@ -174,15 +174,20 @@ TEST(Gemm, packing_makes_every_nan_the_canonical_one) {
 }
 
 TEST(Gemm, float32_is_the_same_chain_without_rounding) {
-  // Operands that bfloat16 holds exactly: then both contracts compute one chain.
-  auto a = random_tensor({37, 300}), b = random_tensor({300, 50}, 1);
-  for (auto& value : a.as<float>()) value = round_to_bf16(value);
-  for (auto& value : b.as<float>()) value = round_to_bf16(value);
-  std::vector<Tensor> inputs;
-  inputs.push_back(std::move(a));
-  inputs.push_back(std::move(b));
-  expect_same_bits(run_kernel(MatMul(), inputs, {.contract = Contract::F32}),
-                   run_kernel(MatMul(), inputs, {.contract = Contract::Bf16, .kernel = "gemm"}));
+  // Operands that bfloat16 holds exactly: then both contracts compute one chain. Float32 reads rows
+  // of a as they lie, except for many columns, and rows of whole pages where tiles are high.
+  auto all = sizes();
+  all.insert(all.end(), {{37, 50, 300}, {31, 40, 1024}, {31, 24, 2048}, {20, 1100, 40}});
+  for (const auto& [m, n, k] : all) {
+    std::vector<Tensor> inputs;
+    inputs.push_back(random_tensor({m, k}));
+    inputs.push_back(random_tensor({k, n}, 1));
+    for (auto& input : inputs) {
+      for (auto& value : input.as<float>()) value = round_to_bf16(value);
+    }
+    expect_same_bits(run_kernel(MatMul(), inputs, {.contract = Contract::F32}),
+                     run_kernel(MatMul(), inputs, {.contract = Contract::Bf16, .kernel = "gemm"}));
+  }
 }
 
 TEST(Gemm, refuses_int8_and_says_why) {
