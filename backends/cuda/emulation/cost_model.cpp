@@ -9,16 +9,6 @@ namespace {
 
 bool is_same(const Dim3& a, const Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
-bool is_same_site(const RequestPlace& a, const RequestPlace& b) {
-  return a.where == b.where && a.space == b.space && a.access == b.access;
-}
-
-std::uint64_t hash_of(const RequestPlace& place) {
-  const auto& where = place.where;
-  return (std::uint64_t{where.line()} << 32 | where.column() << 16 | where.part()) * 16 +
-         static_cast<std::uint64_t>(place.space) * 4 + static_cast<std::uint64_t>(place.access);
-}
-
 AccessSite site_in_source(const RequestPlace& place) {
   const auto& where = place.where;
   return {file_of(where), where.line(), where.column(), where.part(), place.space, place.access};
@@ -32,15 +22,6 @@ CostModel::CostModel(std::size_t l2_bytes, std::function<std::size_t()> shared_b
       shared_bytes_(std::move(shared_bytes)),
       l1_bytes_(std::move(l1_bytes)),
       next_(next) {}
-
-CostModel::Site& CostModel::site_of(Worker& worker, const RequestPlace& place) {
-  auto& numbers = worker.numbers[hash_of(place)];
-  for (const auto number : numbers) {
-    if (is_same_site(worker.sites[number].place, place)) return worker.sites[number];
-  }
-  numbers.push_back(worker.sites.size());
-  return worker.sites.emplace_back(Site{place, {}});
-}
 
 /// A block begins with an empty L1.
 void CostModel::enter(Worker& worker, const RequestPlace& place) {
@@ -63,27 +44,39 @@ void CostModel::asked(const RequestPlace& place, const Request& request) {
   if (place.space != Space::Global && !is_atomic) return;
   Worker& worker = workers_.local();
   enter(worker, place);
-  auto& costs = site_of(worker, place).costs;
+  if (worker.sites.size() <= place.number) worker.sites.resize(place.number + 1);
+  Site& site = worker.sites[place.number];
+  if (!std::exchange(site.is_used, true)) site.place = place;
+  auto& costs = site.costs;
   if (is_atomic) costs.contention += count_contention(request);
   if (place.space == Space::Global) l2_.count(request, place.access, worker.l1, costs);
 }
 
+PieceCounters& CostModel::counters_of(const PiecePlace& place) {
+  auto& pieces = workers_.local().pieces;
+  if (pieces.size() <= place.number) pieces.resize(place.number + 1);
+  pieces[place.number].pc = place.code.pc;
+  return pieces[place.number].counters;
+}
+
 void CostModel::passed(const PiecePlace& place, std::uint32_t mask) {
   if (next_ != nullptr) next_->passed(place, mask);
-  auto& piece = workers_.local().pieces[place.code.pc];
+  auto& piece = counters_of(place);
   ++piece.warps;
   piece.lanes += static_cast<unsigned>(std::popcount(mask));
 }
 
 void CostModel::parted(const PiecePlace& place) {
   if (next_ != nullptr) next_->parted(place);
-  ++workers_.local().pieces[place.code.pc].parted;
+  ++counters_of(place).parted;
 }
 
 std::map<AccessSite, SiteCosts> CostModel::sites() const {
   std::map<AccessSite, SiteCosts> all;
   for (const auto& worker : workers_) {
-    for (const auto& site : worker.sites) all[site_in_source(site.place)] += site.costs;
+    for (const auto& site : worker.sites) {
+      if (site.is_used) all[site_in_source(site.place)] += site.costs;
+    }
   }
   return all;
 }
@@ -92,6 +85,7 @@ std::map<const void*, PieceCounters> CostModel::pieces() const {
   std::map<const void*, PieceCounters> all;
   for (const auto& worker : workers_) {
     for (const auto& [pc, at] : worker.pieces) {
+      if (pc == nullptr) continue;
       auto& sum = all[pc];
       sum.warps += at.warps;
       sum.lanes += at.lanes;

@@ -7,8 +7,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "backends/cuda/emulation/caches.h"
@@ -48,12 +48,16 @@ class CostModel : public RequestWatcher {
   struct Site {
     RequestPlace place;
     SiteCosts costs;
+    bool is_used = false;
+  };
+  struct Piece {
+    const void* pc = nullptr;
+    PieceCounters counters;
   };
   /// State of a thread of the processor, which runs one block after another.
   struct Worker {
-    std::vector<Site> sites;
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> numbers;  ///< of sites, by a hash
-    std::unordered_map<const void*, PieceCounters> pieces;
+    std::vector<Site> sites;  ///< by number, as the next ones
+    std::vector<Piece> pieces;
     std::optional<Dim3> block;
     unsigned warp = 0;
     SectorCache l1;
@@ -61,7 +65,7 @@ class CostModel : public RequestWatcher {
     std::size_t l1_bytes = 0;
   };
 
-  static Site& site_of(Worker& worker, const RequestPlace& place);
+  PieceCounters& counters_of(const PiecePlace& place);
   void enter(Worker& worker, const RequestPlace& place);
 
   SharedCache l2_;

@@ -40,18 +40,19 @@ class Recorder::Counting : public IssueObserver {
   Counting(Recorder& recorder, unsigned warp) : recorder_(recorder), warp_(warp) {}
 
   void requested(std::uint32_t site, const Request& request) override {
-    recorder_.count(recorder_.sites_[site], warp_, request);
+    recorder_.count(site, warp_, request);
   }
   void passed(std::uint32_t pass, std::uint32_t mask) override {
     auto& [code, counters] = recorder_.passes_[pass];
     ++counters.warps;
     counters.lanes += static_cast<unsigned>(std::popcount(mask));
     counters.divergent += mask == all_lanes(recorder_.warps_[warp_]->lanes) ? 0 : 1;
-    if (recorder_.watcher_ != nullptr) recorder_.watcher_->passed({code, blockIdx, warp_}, mask);
+    if (recorder_.watcher_ == nullptr) return;
+    recorder_.watcher_->passed({code, blockIdx, warp_, pass}, mask);
   }
   void parted(std::uint32_t pass) override {
     if (recorder_.watcher_ == nullptr) return;
-    recorder_.watcher_->parted({recorder_.passes_[pass].code, blockIdx, warp_});
+    recorder_.watcher_->parted({recorder_.passes_[pass].code, blockIdx, warp_, pass});
   }
 
  private:
@@ -284,16 +285,18 @@ void Recorder::check(const Manner& manner, const void* address, unsigned bytes,
   shadow_->access(*order_, manner, static_cast<std::size_t>(offset), bytes, where);
 }
 
-void Recorder::tell(const SiteEntry& entry, unsigned warp, Request request) const {
+void Recorder::tell(std::uint32_t site, unsigned warp, Request request) const {
+  const SiteEntry& entry = sites_[site];
   if (entry.space == Space::Shared) {
     const auto begin = reinterpret_cast<std::uintptr_t>(Block::current().shared().data());
     for (auto& address : request.addresses) address -= begin;
   }
-  watcher_->asked({entry.where, entry.space, entry.access, blockIdx, warp}, request);
+  watcher_->asked({entry.where, entry.space, entry.access, blockIdx, warp, site}, request);
 }
 
-void Recorder::count(SiteEntry& entry, unsigned warp, const Request& request) {
-  if (watcher_ != nullptr) tell(entry, warp, request);
+void Recorder::count(std::uint32_t site, unsigned warp, const Request& request) {
+  if (watcher_ != nullptr) tell(site, warp, request);
+  SiteEntry& entry = sites_[site];
   const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
   ++entry.counters.requests;
   entry.counters.lanes += lanes;

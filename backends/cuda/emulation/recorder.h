@@ -113,8 +113,8 @@ class Recorder : public BlockObserver {
   void begin_piece(const Piece& piece);
   void advance(unsigned thread);
   void close(unsigned warp);
-  void count(SiteEntry& entry, unsigned warp, const Request& request);
-  void tell(const SiteEntry& entry, unsigned warp, Request request) const;
+  void count(std::uint32_t site, unsigned warp, const Request& request);
+  void tell(std::uint32_t site, unsigned warp, Request request) const;
 
   bool counts_;
   RequestWatcher* watcher_ = nullptr;

@@ -15,6 +15,8 @@ struct RequestPlace {
   Access access = Access::Load;
   Dim3 block;         ///< its index
   unsigned warp = 0;  ///< of the block
+  /// Of where, space and access, for this thread of the processor in this launch. From 0 on.
+  std::uint32_t number = 0;
 };
 
 /// A piece of straight code that a warp begins.
@@ -22,6 +24,7 @@ struct PiecePlace {
   PieceCode code;
   Dim3 block;
   unsigned warp = 0;
+  std::uint32_t number = 0;  ///< of the code, as that of a RequestPlace
 };
 
 /// A line of source that the running thread begins, in a function with this frame and stack pointer
