@@ -20,15 +20,13 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
 
-/// Times that a thread may read the same place with nothing between. It lets others go on after
-/// every kPatience of them.
-constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
-
-thread_local Block* current_block = nullptr;
+/// Times that a thread may read the same place with nothing between.
+constexpr unsigned kMostRepeats = 1U << 20;
 
 }  // namespace
 
 constinit thread_local bool runs_kernel = false;
+constinit thread_local Block* current_block = nullptr;
 
 void barrier(const Location& where) {
   const OutsideKernel outside;
@@ -60,8 +58,6 @@ void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& w
 
 Block::Block() : own_shared_(std::make_unique<std::byte[]>(kMaxSharedBytes)) {}
 Block::~Block() = default;
-
-Block& Block::current() { return *current_block; }
 
 void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
                 std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer) {
@@ -256,37 +252,19 @@ void Block::make_ready(unsigned thread) {
   ++ready_;
 }
 
-bool Block::tick(const Location& where) {
-  if (!racing_.empty()) settle_stores(where);
-  Thread& thread = threads_[thread_];
-  thread.where = where;
-  if (++thread.steps > schedule_.most_steps) {
+/// The thread has come to the number of steps that was set. True when it is the others' turn.
+bool Block::pause(Thread& thread, const Location& where) {
+  if (thread.steps > schedule_.most_steps) {
     fail(FaultKind::Endless, where,
          fmt::format("the thread has not ended after {} accesses, branches and waits; the last are "
                      "here",
                      schedule_.most_steps));
   }
   const auto turn = schedule_.turn;
-  // A division takes longer than everything else here.
-  if (std::has_single_bit(turn)) return (thread.steps & (turn - 1)) == 0;
-  return turn != 0 && thread.steps % turn == 0;
-}
-
-void Block::pass(const Location& where) {
-  if (!racing_.empty()) settle_stores({});
-  if (tick(where)) take_turn(where);
-}
-
-void Block::step(const Location& where, std::uintptr_t read) {
-  const bool others_turn = tick(where);
-  Thread& thread = threads_[thread_];
-  if (read != thread.last_read) thread.repeats = 0;
-  thread.last_read = read;
-  if (read != 0 && ++thread.repeats % kPatience == 0) {
-    read_again(where);
-  } else if (others_turn) {
-    take_turn(where);
-  }
+  thread.pause = schedule_.most_steps + 1;
+  if (turn == 0) return false;
+  thread.pause = std::min(thread.pause, (thread.steps / turn + 1) * turn);
+  return thread.steps % turn == 0;
 }
 
 void Block::let_others_go_on(const Location& where) {

@@ -25,11 +25,14 @@ inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capability 9.0
 
 class AsyncUnits;
+class Block;
 class ResidentBlocks;
 
 /// True while the calling thread of the processor runs code of a kernel with recorded pieces
 /// (kernel_pieces.cpp).
 extern constinit thread_local bool runs_kernel;
+/// Block::current().
+extern constinit thread_local Block* current_block;
 
 /// The calling thread of the processor has left a kernel's own code as long as this lives.
 class OutsideKernel {
@@ -85,7 +88,7 @@ class Block {
   void follow(const Schedule& schedule) { schedule_ = schedule; }
 
   /// The block of the thread that runs now.
-  static Block& current();
+  static Block& current() { return *current_block; }
 
   unsigned thread() const { return thread_; }
   unsigned lane() const { return thread_ % kWarp; }
@@ -116,10 +119,38 @@ class Block {
 
   /// The running thread reads at this address (0: does something else). One that does nothing but
   /// read the same place again lets others go on, and fails as endless when that does not help.
-  void step(const Location& where, std::uintptr_t read = 0);
+  void step(const Location& where, std::uintptr_t read = 0) {
+    const bool others_turn = tick(where);
+    Thread& thread = threads_[thread_];
+    if (read != thread.last_read) thread.repeats = 0;
+    thread.last_read = read;
+    if (read != 0 && ++thread.repeats % kPatience == 0) {
+      read_again(where);
+    } else if (others_turn) {
+      take_turn(where);
+    }
+  }
 
+  /// The same as pass(), unless more is to do than to count a step: then false. nullptr: the place
+  /// is the last one.
+  bool pass_at_once(const Location* where) {
+    Thread& thread = threads_.data()[thread_];
+    if (!racing_.empty() || thread.steps + 1 >= thread.pause) return false;
+    ++thread.steps;
+    if (where != nullptr) thread.where = *where;
+    return true;
+  }
+  /// Bytes of the running thread's stack behind an address.
+  std::size_t depth_of(const void* at) const {
+    const auto stack = running_->stack();
+    return reinterpret_cast<std::uintptr_t>(stack.data()) + stack.size() -
+           reinterpret_cast<std::uintptr_t>(at);
+  }
   /// The running thread continues with another part of its kernel, which reads nothing.
-  void pass(const Location& where);
+  void pass(const Location& where) {
+    if (!racing_.empty()) settle_stores({});
+    if (tick(where)) take_turn(where);
+  }
 
   /// Waits until some thread calls signal(). The caller itself checks the condition.
   void wait_for_signal(const Location& where);
@@ -142,6 +173,9 @@ class Block {
   void suspect(FaultKind kind, const Location& where, const std::string& what);
 
  private:
+  /// Times that a thread may read the same place with nothing between, before others go on.
+  static constexpr unsigned kPatience = 1024;
+
   enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, AtSignal, Ended };
   /// Lanes of one warp that exchange values. It is preserved until each of them has continued.
   struct Meeting {
@@ -156,6 +190,7 @@ class Block {
     Meeting* meeting = nullptr;  ///< its last
     Location where;              ///< the awaited event, or the last one
     std::uint64_t steps = 0;
+    std::uint64_t pause = 0;  ///< the number of steps at which more is to do
     std::uintptr_t last_read = 0;
     unsigned repeats = 0;  ///< of that
   };
@@ -163,7 +198,13 @@ class Block {
   void work();
   void run_threads();
   /// Counts a step. True when it is the others' turn.
-  bool tick(const Location& where);
+  bool tick(const Location& where) {
+    if (!racing_.empty()) settle_stores(where);
+    Thread& thread = threads_[thread_];
+    thread.where = where;
+    return ++thread.steps >= thread.pause && pause(thread, where);
+  }
+  bool pause(Thread& thread, const Location& where);
   /// Looks at racing stores of the running thread, which is not at `where`.
   void settle_stores(const Location& where);
   void read_again(const Location& where);

@@ -65,6 +65,7 @@ Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
   stack_ = static_cast<std::byte*>(memory);
   mprotect(stack_, page_bytes(), PROT_NONE);
   stack_bottom_ = stack_ + page_bytes();
+  open_ = {stack_ + page_bytes(), stack_bytes};
   context_ = context::make_fcontext(stack_ + mapped_bytes_, stack_bytes, [](auto transfer) {
     left->context_ = transfer.fctx;
     Fiber* self = entered;
@@ -102,11 +103,6 @@ void Fiber::resume(Fiber& from) {
   // Here again: `left` is whoever resumed this one.
   left->context_ = transfer.fctx;
   from.arrived();
-}
-
-std::span<const std::byte> Fiber::stack() const {
-  if (stack_ == nullptr) return {};
-  return {stack_ + (mapped_bytes_ - stack_bytes_), stack_bytes_};
 }
 
 void Fiber::arrived() {

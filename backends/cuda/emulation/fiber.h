@@ -26,13 +26,14 @@ class Fiber {
   void resume(Fiber& from);
 
   /// Its stack. Empty where it is a thread's own.
-  std::span<const std::byte> stack() const;
+  std::span<const std::byte> stack() const { return open_; }
 
  private:
   void arrived();
 
   void* context_ = nullptr;  ///< where it continues
   std::byte* stack_ = nullptr;
+  std::span<const std::byte> open_;  ///< without the closed page
   std::size_t mapped_bytes_ = 0;
   Entry entry_ = nullptr;
   void* argument_ = nullptr;

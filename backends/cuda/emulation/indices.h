@@ -12,6 +12,7 @@ inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{
 
 /// The index of this number in a grid or block.
 inline Dim3 index_in(const Dim3& size, unsigned number) {
+  if (number < size.x) return {number, 0, 0};
   return {number % size.x, number / size.x % size.y, number / size.x / size.y};
 }
 
