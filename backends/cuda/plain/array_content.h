@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -15,16 +16,18 @@ class ArrayContent {
  public:
   /// Nothing is written yet. Parts are told apart in units of `unit` bytes.
   ArrayContent(std::size_t bytes, std::size_t unit)
-      : unit_(unit), written_((bytes + unit - 1) / unit) {}
+      : unit_(unit),
+        shift_(std::has_single_bit(unit) ? std::countr_zero(unit) : kNoShift),
+        written_((bytes + unit - 1) / unit) {}
 
   void write(std::size_t offset, std::size_t bytes) {
     const auto end = end_of(offset, bytes);
-    for (auto i = offset / unit_; i < end; ++i) written_[i].store(true, std::memory_order_relaxed);
+    for (auto i = unit_of(offset); i < end; ++i) written_[i].store(true, std::memory_order_relaxed);
   }
   /// The first byte from `offset` on that nothing has written. nullopt: all are written.
   std::optional<std::size_t> undefined_in(std::size_t offset, std::size_t bytes) const {
     const auto end = end_of(offset, bytes);
-    for (auto i = offset / unit_; i < end; ++i) {
+    for (auto i = unit_of(offset); i < end; ++i) {
       if (!written_[i].load(std::memory_order_relaxed)) return std::max(offset, i * unit_);
     }
     return std::nullopt;
@@ -32,18 +35,25 @@ class ArrayContent {
   /// True when some byte of the range is written.
   bool any_written(std::size_t offset, std::size_t bytes) const {
     const auto end = end_of(offset, bytes);
-    for (auto i = offset / unit_; i < end; ++i) {
+    for (auto i = unit_of(offset); i < end; ++i) {
       if (written_[i].load(std::memory_order_relaxed)) return true;
     }
     return false;
   }
 
  private:
+  static constexpr int kNoShift = -1;
+
+  /// The number of the unit with this byte.
+  std::size_t unit_of(std::size_t offset) const {
+    return shift_ == kNoShift ? offset / unit_ : offset >> shift_;
+  }
   std::size_t end_of(std::size_t offset, std::size_t bytes) const {
-    return std::min((offset + bytes + unit_ - 1) / unit_, written_.size());
+    return std::min(unit_of(offset + bytes + unit_ - 1), written_.size());
   }
 
   std::size_t unit_;
+  int shift_;  ///< the logarithm of a unit that is a power of two
   std::vector<std::atomic<bool>> written_;
 };
 
