@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/context/detail/fcontext.hpp>
 #include <new>
 
@@ -20,6 +21,9 @@ namespace triptych::cuda::emulation {
 namespace context = boost::context::detail;
 
 namespace {
+
+/// Stacks end at so many places of a page, in steps of so many bytes.
+constexpr std::size_t kStackEnds = 16, kStackStep = 64;
 
 /// Whoever made the last switch of this thread. The caller informs the sanitizer which fiber it
 /// left.
@@ -58,15 +62,20 @@ std::size_t page_bytes() {
 Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
     : entry_(entry), argument_(argument), stack_bytes_(stack_bytes) {
   // The lowest page stays closed, so that an overflow stops instead of running into other memory.
-  mapped_bytes_ = stack_bytes + page_bytes();
+  mapped_bytes_ = stack_bytes + 2 * page_bytes();
   void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   stack_ = static_cast<std::byte*>(memory);
   mprotect(stack_, page_bytes(), PROT_NONE);
-  stack_bottom_ = stack_ + page_bytes();
-  open_ = {stack_ + page_bytes(), stack_bytes};
-  context_ = context::make_fcontext(stack_ + mapped_bytes_, stack_bytes, [](auto transfer) {
+  auto* bottom = stack_ + page_bytes();
+  stack_bottom_ = bottom;
+  // Threads of a block stand at the same depth of their stacks. Ends at different places of a page
+  // keep them apart in the processor's caches, whose sets follow from these places.
+  static std::atomic<std::size_t> fibers{0};
+  stack_bytes_ = stack_bytes + fibers++ % kStackEnds * kStackStep;
+  open_ = {bottom, stack_bytes_};
+  context_ = context::make_fcontext(bottom + stack_bytes_, stack_bytes_, [](auto transfer) {
     left->context_ = transfer.fctx;
     Fiber* self = entered;
     self->arrived();
