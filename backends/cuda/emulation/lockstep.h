@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -66,12 +65,12 @@ struct LaneStep {
   std::uint32_t number = 0, bytes = 0;
 };
 
-/// The call that reports a piece of code. It tells the next run.
+/// The call that reports a piece of code, by which its next run is recognised.
 struct PieceOrigin {
   const void* pc = nullptr;      ///< to which it returns. nullptr: not known
   const void* caller = nullptr;  ///< call site of the function
   std::size_t depth = 0;         ///< of its frame in the stack, in bytes
-  std::optional<Location> where{};
+  const Location* where = nullptr;
 };
 
 /// The steps of lanes that all take the same path. Each lane has come to some step of the longest.
@@ -97,9 +96,13 @@ class CommonPath {
     ++at.access;
     return true;
   }
-  bool pass(unsigned lane, const LaneStep& step) {
+  bool pass(unsigned lane, const LaneStep& step, const PieceOrigin& origin) {
     auto& at = at_[lane];
-    if (at.step == steps_.size()) steps_.push_back(step);
+    if (at.step == steps_.size()) {
+      steps_.push_back(step);
+      origins_.resize(steps_.size());
+      origins_.back() = origin;
+    }
     const auto& common = steps_[at.step];
     if (common.address != step.address || common.number != step.number || common.bytes != 0) {
       return false;
@@ -108,13 +111,6 @@ class CommonPath {
     return true;
   }
 
-  /// The lane has begun a piece by this call.
-  void name_last(unsigned lane, const PieceOrigin& origin) {
-    const auto step = at_[lane].step;
-    if (step == 0 || step != steps_.size() || steps_.back().bytes != 0) return;
-    origins_.resize(step);
-    origins_.back() = origin;
-  }
   /// The piece of code that the lane begins next, where others did before it. nullptr: not known.
   const PieceOrigin* next_piece(unsigned lane) const {
     const auto step = at_[lane].step;
@@ -160,20 +156,17 @@ class Lockstep {
   }
   /// The lane begins the piece of code `node` (ControlFlow). `pass`: its number for the observer,
   /// or kNoPass. `depth`: of its function's frame in the stack, which grows with each call.
-  void pass(unsigned lane, std::uint32_t node, std::uint32_t pass, std::uint32_t depth = 0) {
+  void pass(unsigned lane, std::uint32_t node, std::uint32_t pass, std::uint32_t depth = 0,
+            const PieceOrigin& origin = {}) {
     const Step step = {node | std::uint64_t{depth} << 32, pass, 0};
-    if (is_common_ && common_.pass(lane, step)) return;
+    if (is_common_ && common_.pass(lane, step, origin)) return;
     if (is_common_) separate();
     auto& at = lanes_[lane];
     at.last_pass = at.steps.size();
     at.steps.push_back(step);
   }
-  /// The lane has begun its last piece by this call.
-  void name_last(unsigned lane, const PieceOrigin& origin) {
-    if (is_common_) common_.name_last(lane, origin);
-  }
   /// The origin of the piece that the lane begins, if it is the one of this call and lanes before
-  /// it have begun it by a named call. nullptr: call pass().
+  /// it have begun it. nullptr: call pass().
   const PieceOrigin* expected(unsigned lane, const void* pc, const void* caller,
                               std::size_t depth) const {
     if (!is_common_ || common_.length(lane) + 2 >= longest_) return nullptr;
@@ -251,8 +244,5 @@ class Lockstep {
   bool has_flow_ = false, is_solved_ = false;
   std::size_t longest_ = 0;
 };
-
-/// Those of a warp of the block that runs on this thread of the processor (Recorder).
-Lockstep& running_lockstep(unsigned warp);
 
 }  // namespace triptych::cuda::emulation

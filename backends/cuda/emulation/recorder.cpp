@@ -21,13 +21,12 @@ constexpr unsigned kWordBytes = 4;
 /// The lower bits of a piece's key are the depth of its frame, in words.
 constexpr std::uint64_t kDepthMask = (std::uint64_t{1} << 15) - 1;
 
-thread_local Recorder* current_recorder = nullptr;
-thread_local std::vector<Lockstep*> current_locksteps;
-
 /// The lanes of a warp that has so many.
 std::uint32_t all_lanes(unsigned count) { return count == kWarp ? ~0U : (1U << count) - 1; }
 
 }  // namespace
+
+constinit thread_local Recorder* current_recorder = nullptr;
 
 struct Recorder::Warp {
   Lockstep lockstep;
@@ -63,6 +62,7 @@ class Recorder::Counting : public IssueObserver {
 Recorder::Recorder(GlobalShadow* global, bool counts)
     : counts_(counts),
       buckets_(1024),
+      code_table_(256),
       known_pieces_(kKnownPieces),
       order_(std::make_unique<AccessOrder>()) {
   if (global == nullptr) return;
@@ -73,20 +73,14 @@ Recorder::Recorder(GlobalShadow* global, bool counts)
 
 Recorder::~Recorder() = default;
 
-Recorder& Recorder::current() { return *current_recorder; }
-
-Lockstep& running_lockstep(unsigned warp) { return *current_locksteps[warp]; }
-
 void Recorder::begin_block(unsigned threads) {
   current_recorder = this;
   threads_ = threads;
   const auto count = (threads + kWarp - 1) / kWarp;
   while (warps_.size() < count) warps_.push_back(std::make_unique<Warp>());
-  current_locksteps.resize(count);
   for (unsigned w = 0; w < count; ++w) {
     warps_[w]->lanes = std::min(kWarp, threads - w * kWarp);
     warps_[w]->lockstep.begin(all_lanes(warps_[w]->lanes));
-    current_locksteps[w] = &warps_[w]->lockstep;
   }
   order_->begin_block(threads);
   if (global_) global_->begin_block();
@@ -125,6 +119,22 @@ void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
   warps_[warp]->lockstep.meet(mask, counting);
 }
 
+KnownCode& Recorder::add_code(const PieceCode& code) {
+  const auto put = [&](KnownCode& entry) {
+    const auto last = code_table_.size() - 1;
+    auto place = hash_of(entry.code.pc) & last;
+    while (code_table_[place] != nullptr) place = (place + 1) & last;
+    code_table_[place] = &entry;
+  };
+  if (2 * codes_.size() >= code_table_.size()) {
+    code_table_.assign(2 * code_table_.size(), nullptr);
+    std::ranges::for_each(codes_, put);
+  }
+  codes_.push_back({.code = code, .site = {}});
+  put(codes_.back());
+  return codes_.back();
+}
+
 std::uint32_t Recorder::site_of(Space space, Access access, const Location& where) {
   const auto key =
       LocationHash()(where) + static_cast<unsigned>(space) * 4 + static_cast<unsigned>(access);
@@ -152,7 +162,7 @@ std::uint32_t Recorder::site_of(Space space, Access access, const Location& wher
 }
 
 void Recorder::access(Space space, const Manner& manner, const void* address, unsigned bytes,
-                      const Location& where) {
+                      const Location& where, KnownSite& site) {
   const OutsideKernel outside;
   Block& block = Block::current();
   const auto thread = block.thread();
@@ -161,8 +171,10 @@ void Recorder::access(Space space, const Manner& manner, const void* address, un
   if (shadow_) watch(space, manner, address, bytes, where);
   if (!counts_) return;
   if (watcher_ != nullptr && manner.access != Access::Load) watcher_->writes(address, bytes);
-  const auto site = site_of(space, manner.access, where);
-  warps_[thread / kWarp]->lockstep.access(thread % kWarp, site, at, bytes);
+  if (site.number >= sites_.size() || site.space != space || site.access != manner.access) {
+    site = {site_of(space, manner.access, where), space, manner.access};
+  }
+  warps_[thread / kWarp]->lockstep.access(thread % kWarp, site.number, at, bytes);
 }
 
 void Recorder::written(Space space, const void* address, unsigned bytes, const Location& where) {
@@ -205,9 +217,7 @@ void Recorder::fence(const Location& where, bool for_all_blocks) {
 }
 
 std::uint64_t piece_of_code(const void* pc, const void* frame, const void* caller) {
-  const auto stack = Block::current().stack();
-  const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
-                     reinterpret_cast<std::uintptr_t>(frame);
+  const auto depth = Block::current().depth_of(frame);
   const auto at = (reinterpret_cast<std::uintptr_t>(caller) ^ depth << 48) * 0xBF58476D1CE4E5B9U;
   const auto hash = (reinterpret_cast<std::uintptr_t>(pc) ^ at) * 0x9E3779B97F4A7C15U;
   return (hash & ~kDepthMask) | (depth / sizeof(void*) & kDepthMask);
@@ -226,19 +236,30 @@ Recorder::Piece& Recorder::piece_of(std::uint64_t key) {
   return known;
 }
 
-void Recorder::begin_piece(const Piece& piece) {
+void Recorder::begin_piece(const Piece& piece, const PieceOrigin& origin) {
   const auto thread = Block::current().thread();
-  warps_[thread / kWarp]->lockstep.pass(thread % kWarp, piece.node, piece.pass,
-                                        static_cast<std::uint32_t>(piece.key & kDepthMask));
-  if (warps_[thread / kWarp]->lockstep.is_long(thread % kWarp)) advance(thread);
+  const auto depth = static_cast<std::uint32_t>(piece.key & kDepthMask);
+  auto& lockstep = warps_[thread / kWarp]->lockstep;
+  lockstep.pass(thread % kWarp, piece.node, piece.pass, depth, origin);
+  if (lockstep.is_long(thread % kWarp)) advance(thread);
 }
 
 void Recorder::pass(std::uint64_t piece) {
   const OutsideKernel outside;
-  begin_piece(piece_of(piece));
+  begin_piece(piece_of(piece), {});
 }
 
-void Recorder::pass(std::uint64_t piece, const PieceCode& code) {
+bool Recorder::follow(const void* pc, const void* frame, const void* caller) {
+  Block& block = Block::current();
+  const auto thread = block.thread(), lane = thread % kWarp;
+  auto& lockstep = warps_.data()[thread / kWarp]->lockstep;
+  const auto* expected = lockstep.expected(lane, pc, caller, block.depth_of(frame));
+  if (expected == nullptr || !block.pass_at_once(expected->where)) return false;
+  lockstep.begin_expected(lane);
+  return true;
+}
+
+void Recorder::pass(std::uint64_t piece, const PieceCode& code, const PieceOrigin& origin) {
   Block::current().pass(code.where);
   if (!counts_) return;
   Piece& known = piece_of(piece);
@@ -248,12 +269,12 @@ void Recorder::pass(std::uint64_t piece, const PieceCode& code) {
     if (is_new) passes_.push_back({code, {}});
     known.pass = pieces_[piece].pass = found->second;
   }
-  begin_piece(known);
+  begin_piece(known, origin);
 }
 
 void Recorder::begin_line(const LineBegin& line, const Location& where) {
   if (watcher_ == nullptr || !watcher_->begins_line(line)) return;
-  pass(piece_of_code(line.pc, line.frame, line.caller), {line.pc, where, false});
+  pass(piece_of_code(line.pc, line.frame, line.caller), {line.pc, where, false}, {});
 }
 
 void Recorder::advance(unsigned thread) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,7 @@ class GlobalWindow;
 class RequestWatcher;
 class SharedShadow;
 struct LineBegin;
+struct PieceOrigin;
 
 /// A piece of straight code of a kernel that is compiled to be watched so.
 struct PieceCode {
@@ -27,6 +29,24 @@ struct PieceCode {
   Location where;
   bool is_own = false;  ///< of the user's source: counters tell of it
 };
+
+/// The number that a recorder gave to the accesses of a place, for those who keep it.
+struct KnownSite {
+  std::uint32_t number = ~0U;  ///< not known
+  Space space = Space::Global;
+  Access access = Access::Load;
+};
+
+/// An instruction of a kernel that has run before. It stays the same as long as its recorder.
+struct KnownCode {
+  PieceCode code;
+  KnownSite site;         ///< of its last access
+  std::size_t array = 0;  ///< the array that it accessed last
+};
+
+class Recorder;
+/// Recorder::current().
+extern constinit thread_local Recorder* current_recorder;
 
 class Recorder : public BlockObserver {
  public:
@@ -41,20 +61,39 @@ class Recorder : public BlockObserver {
   void tell(RequestWatcher* watcher) { watcher_ = watcher; }
 
   /// The recorder of the thread that runs now.
-  static Recorder& current();
+  static Recorder& current() { return *current_recorder; }
 
   [[gnu::no_sanitize_coverage]] static Manner plain(Access access) {
     return {access, Strength::Plain, access != Access::Load};
   }
 
   void access(Space space, const Manner& manner, const void* address, unsigned bytes,
-              const Location& where);
+              const Location& where) {
+    KnownSite site;
+    access(space, manner, address, bytes, where, site);
+  }
+  /// The same at a place that was here before.
+  void access(Space space, const Manner& manner, const void* address, unsigned bytes,
+              const Location& where, KnownSite& site);
+  /// The entry of the instruction before `pc`. nullptr: it has none.
+  KnownCode* known_code(const void* pc) const {
+    const auto last = code_table_.size() - 1;
+    auto place = hash_of(pc) & last;
+    while (code_table_[place] != nullptr && code_table_[place]->code.pc != pc) {
+      place = (place + 1) & last;
+    }
+    return code_table_[place];
+  }
+  /// Makes one, which stays where it is.
+  KnownCode& add_code(const PieceCode& code);
   /// The last access, an atomic operation, writes.
   void written(Space space, const void* address, unsigned bytes, const Location& where);
   /// The running thread fences memory: for its block, or for all of them.
   void fence(const Location& where, bool for_all_blocks);
   /// The running thread begins a piece of straight code (piece_of_code).
-  void pass(std::uint64_t piece, const PieceCode& code);
+  void pass(std::uint64_t piece, const PieceCode& code, const PieceOrigin& origin);
+  /// The same, if lanes of the warp did so before the running thread. False: call pass().
+  bool follow(const void* pc, const void* frame, const void* caller);
   /// The same without a place in the source.
   void pass(std::uint64_t piece);
   /// The running thread begins a line of a library that was compiled for the debugger.
@@ -110,11 +149,15 @@ class Recorder : public BlockObserver {
              const Location& where);
   void check(const Manner& manner, const void* address, unsigned bytes, const Location& where);
   Piece& piece_of(std::uint64_t key);
-  void begin_piece(const Piece& piece);
+  void begin_piece(const Piece& piece, const PieceOrigin& origin);
   void advance(unsigned thread);
   void close(unsigned warp);
   void count(std::uint32_t site, unsigned warp, const Request& request);
   void tell(std::uint32_t site, unsigned warp, Request request) const;
+
+  static std::size_t hash_of(const void* pc) {
+    return reinterpret_cast<std::uintptr_t>(pc) * 0x9E3779B97F4A7C15U >> 32;
+  }
 
   bool counts_;
   RequestWatcher* watcher_ = nullptr;
@@ -122,7 +165,9 @@ class Recorder : public BlockObserver {
   std::vector<std::uint32_t> buckets_;  ///< hash table of indices into sites_, plus 1
   std::vector<PassEntry> passes_;
   std::unordered_map<const void*, std::uint32_t> pass_numbers_;
-  std::vector<Piece> known_pieces_;  ///< by a part of the key
+  std::deque<KnownCode> codes_;
+  std::vector<KnownCode*> code_table_;  ///< by hash. Their number is a power of two
+  std::vector<Piece> known_pieces_;     ///< by a part of the key
   std::unordered_map<std::uint64_t, Piece> pieces_;
   std::vector<std::unique_ptr<Warp>> warps_;
   unsigned threads_ = 0;

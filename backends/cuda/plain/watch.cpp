@@ -15,6 +15,8 @@ namespace {
 
 using emulation::Access;
 using emulation::Block;
+using emulation::KnownCode;
+using emulation::KnownSite;
 using emulation::Location;
 using emulation::Recorder;
 using emulation::Space;
@@ -26,7 +28,6 @@ constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 const TextureTable kNoTextures;
 constinit thread_local const Watch* current_watch = nullptr;
 constinit thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
-constinit thread_local KnownCode known_code;
 
 Access access_of(Touch how) {
   switch (how) {
@@ -56,10 +57,11 @@ const char* verb(Touch how) {
   return access == Access::Load ? "reads" : access == Access::Store ? "writes" : "changes";
 }
 
-void record(Space space, Touch how, const void* address, std::size_t bytes, const Location& where) {
+void record(Space space, Touch how, const void* address, std::size_t bytes, const Location& where,
+            KnownSite& site) {
   const auto size = static_cast<unsigned>(bytes);
   if (how == Touch::AtomicWrite) return Recorder::current().written(space, address, size, where);
-  Recorder::current().access(space, manner_of(how), address, size, where);
+  Recorder::current().access(space, manner_of(how), address, size, where, site);
 }
 
 const Variable* variable_at(std::span<const Variable> variables, std::uint64_t address) {
@@ -98,7 +100,6 @@ void Watch::enter() const {
   // the emulator's own.
   if (current_watch == this && Block::current().shared().data() == shared_memory) return;
   current_watch = this;
-  known_code.forget();
   shared_memory = library_.shared_memory();
   Block::current().lay_shared({shared_memory, library_.fixed_shared_bytes() + dynamic_bytes_});
   Block::current().describe_by([](std::uintptr_t address) { return current_watch->name(address); });
@@ -138,6 +139,14 @@ std::size_t Watch::shared_bytes_used() const {
 
 void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
                    const Location& where) const {
+  thread_local std::size_t last_array = 0;
+  KnownCode code = {.code = {}, .site = {}, .array = last_array};
+  access(how, address, bytes, where, code);
+  last_array = code.array;
+}
+
+void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes, const Location& where,
+                   KnownCode& code) const {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the compiler's words
   const auto* pointer = reinterpret_cast<const void*>(address);
   const auto inside = [&](std::uintptr_t begin, std::size_t size) {
@@ -153,11 +162,12 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
   if (offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
     misaligned();
-    return access_shared(how, offset, pointer, bytes, where);
+    check_shared(how, offset, bytes, where);
+    return record(Space::Shared, how, pointer, bytes, where, code.site);
   }
-  if (const auto* array = array_at(address, bytes)) {
+  if (const auto* array = array_at(address, bytes, code.array)) {
     misaligned();
-    record(Space::Global, how, pointer, bytes, where);
+    record(Space::Global, how, pointer, bytes, where, code.site);
     return note_content(how, *array, address, bytes, where);
   }
   if (heap_ != nullptr && heap_->contains(address)) {
@@ -167,12 +177,12 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   if (const auto* variable = variable_at(library_.global_variables(), address);
       variable != nullptr && inside(variable->begin, variable->bytes)) {
     misaligned();
-    return record(Space::Global, how, pointer, bytes, where);
+    return record(Space::Global, how, pointer, bytes, where, code.site);
   }
   const auto* variable = variable_at(library_.constant_variables(), address);
   const bool constant = variable != nullptr || library_.is_read_only(address);
   if (constant && access_of(how) == Access::Load) {
-    if (variable != nullptr) record(Space::Constant, how, pointer, bytes, where);
+    if (variable != nullptr) record(Space::Constant, how, pointer, bytes, where, code.site);
     return;
   }
   if (constant) {
@@ -181,9 +191,9 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   fail_elsewhere(how, address, bytes, where);
 }
 
-/// The array that contains these bytes. Most accesses go to the array of the one before.
-const DeviceArray* Watch::array_at(std::uintptr_t address, std::size_t bytes) const {
-  thread_local std::size_t last = 0;
+/// The array that contains these bytes. Most accesses go to the array `last` of the one before.
+const DeviceArray* Watch::array_at(std::uintptr_t address, std::size_t bytes,
+                                   std::size_t& last) const {
   const auto contains = [&](const DeviceArray& array) {
     const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
     return offset < array.bytes && bytes <= array.bytes - offset;
@@ -232,7 +242,9 @@ void Watch::access_heap(Touch how, std::uintptr_t address, std::size_t bytes,
                                       verb(how), address - piece->begin, piece->bytes));
   }
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the compiler's words
-  record(Space::Global, how, reinterpret_cast<const void*>(address), bytes, where);
+  const auto* pointer = reinterpret_cast<const void*>(address);
+  KnownSite site;
+  record(Space::Global, how, pointer, bytes, where, site);
   const auto offset = address - piece->begin;
   if (access_of(how) == Access::Store) return piece->content.write(offset, bytes);
   if (!piece->content.undefined_in(offset, bytes)) return;
@@ -255,8 +267,8 @@ void Watch::release(void* memory, const Location& where) const {
                         "the kernel frees memory that no kernel allocated, or that was freed");
 }
 
-void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
-                          const Location& where) const {
+void Watch::check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
+                         const Location& where) const {
   const auto fixed = library_.fixed_shared_bytes();
   const auto variables = library_.shared_variables();
   if (offset >= fixed) {
@@ -278,7 +290,6 @@ void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, 
     used_[static_cast<std::size_t>(variable - variables.data())].store(true,
                                                                        std::memory_order_relaxed);
   }
-  record(Space::Shared, how, address, bytes, where);
 }
 
 void Watch::read_texture(const TextureRead& read, std::uint32_t* channels,
@@ -358,11 +369,22 @@ bool on_stack(std::uintptr_t address) {
   return address - reinterpret_cast<std::uintptr_t>(stack.data()) < stack.size();
 }
 
+/// The instruction before `pc`.
+KnownCode& code_at(const void* pc) {
+  auto& recorder = Recorder::current();
+  if (auto* known = recorder.known_code(pc)) return *known;
+  const auto& library = current_watch->library();
+  return recorder.add_code({pc, library.place(pc), library.is_own(pc)});
+}
+
 void touch(Touch how, const void* address, std::size_t bytes, const void* pc) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (on_stack(at)) return;
-  const auto where = known_code.find(current_watch->library(), pc).where;
-  current_watch->access(how, at, bytes, where.line() == 0 ? Block::current().last_place() : where);
+  auto& known = code_at(pc);
+  if (known.code.where.line() != 0) {
+    return current_watch->access(how, at, bytes, known.code.where, known);
+  }
+  current_watch->access(how, at, bytes, Block::current().last_place());
 }
 
 void touch_at(Touch how, const void* address, std::size_t bytes, const Location& where) {
@@ -380,37 +402,14 @@ void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t
   }
 }
 
-/// The usual case of pass(): lanes of the warp began the piece by the same call before.
-bool follow(const void* pc, const void* frame, const void* caller, std::size_t depth) {
-  Block& block = Block::current();
-  auto& lockstep = emulation::running_lockstep(block.thread() / emulation::kWarp);
-  const auto lane = block.lane();
-  const auto* expected = lockstep.expected(lane, pc, caller, depth);
-  if (expected == nullptr) return false;
-  const Location where = expected->where ? *expected->where : block.last_place();
-  block.pass(where);
-  // Others may have run meanwhile.
-  if (lockstep.expected(lane, pc, caller, depth) != nullptr) {
-    lockstep.begin_expected(lane);
-  } else {
-    Recorder::current().pass(emulation::piece_of_code(pc, frame, caller));
-  }
-  return true;
-}
-
 void pass(const void* pc, const void* frame, const void* caller) {
-  Block& block = Block::current();
-  const auto stack = block.stack();
-  const auto depth = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) -
-                     reinterpret_cast<std::uintptr_t>(frame);
-  if (follow(pc, frame, caller, depth)) return;
-  auto code = known_code.find(current_watch->library(), pc);
-  if (!code.is_own) code.where = block.last_place();
-  Recorder::current().pass(emulation::piece_of_code(pc, frame, caller), code);
-  auto& lockstep = emulation::running_lockstep(block.thread() / emulation::kWarp);
-  emulation::PieceOrigin origin = {pc, caller, depth};
-  if (code.is_own) origin.where = code.where;
-  lockstep.name_last(block.lane(), origin);
+  auto& recorder = Recorder::current();
+  if (recorder.follow(pc, frame, caller)) return;
+  const auto piece = emulation::piece_of_code(pc, frame, caller);
+  const auto& code = code_at(pc).code;
+  const auto depth = Block::current().depth_of(frame);
+  if (code.is_own) return recorder.pass(piece, code, {pc, caller, depth, &code.where});
+  recorder.pass(piece, {pc, Block::current().last_place(), false}, {pc, caller, depth, nullptr});
 }
 
 void line(const void* pc, const void* frame, const void* stack, const void* caller) {

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +48,9 @@ class Watch {
   /// Fails the running thread where it may not do this. Else counts and checks it.
   void access(Touch how, std::uintptr_t address, std::size_t bytes,
               const emulation::Location& where) const;
+  /// The same by an instruction that may have been here before.
+  void access(Touch how, std::uintptr_t address, std::size_t bytes,
+              const emulation::Location& where, emulation::KnownCode& code) const;
   /// Each texel of the read is a load.
   void read_texture(const TextureRead& read, std::uint32_t* channels,
                     const emulation::Location& where) const;
@@ -64,15 +66,15 @@ class Watch {
   std::size_t shared_bytes_used() const;
 
  private:
-  void access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
-                     const emulation::Location& where) const;
+  void check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
+                    const emulation::Location& where) const;
   void access_heap(Touch how, std::uintptr_t address, std::size_t bytes,
                    const emulation::Location& where) const;
   [[noreturn]] void fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
                                    const emulation::Location& where) const;
   void note_content(Touch how, const DeviceArray& array, std::uintptr_t address, std::size_t bytes,
                     const emulation::Location& where) const;
-  const DeviceArray* array_at(std::uintptr_t address, std::size_t bytes) const;
+  const DeviceArray* array_at(std::uintptr_t address, std::size_t bytes, std::size_t& last) const;
   const DeviceArray* nearest(std::uintptr_t address) const;
 
   const KernelLibrary& library_;
@@ -84,32 +86,6 @@ class Watch {
   Explanation explain_;
   const TextureTable* textures_;
   DeviceHeap* heap_;
-};
-
-/// Instructions that a thread of the processor met in the running block, by a part of their
-/// addresses.
-class KnownCode {
- public:
-  /// The library may be another one from now on.
-  void forget() { ++block_; }
-  emulation::PieceCode find(const KernelLibrary& library, const void* pc) {
-    const auto hash = reinterpret_cast<std::uintptr_t>(pc) * 0x9E3779B97F4A7C15U;
-    Entry& entry = entries_[hash >> (64 - kBits)];
-    if (entry.block != block_ || entry.code.pc != pc) {
-      entry = {block_, {pc, library.place(pc), library.is_own(pc)}};
-    }
-    return entry.code;
-  }
-
- private:
-  static constexpr unsigned kBits = 8;
-  struct Entry {
-    std::uint64_t block = 0;
-    emulation::PieceCode code;
-  };
-
-  std::uint64_t block_ = 0;
-  std::array<Entry, std::size_t{1} << kBits> entries_;
 };
 
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the

@@ -158,8 +158,7 @@ unsigned part_after_a_loop(unsigned turns, Issued& issued, bool knows_calls = fa
         lockstep.begin_expected(lane);
         ++recognised;
       } else {
-        lockstep.pass(lane, node, node);
-        lockstep.name_last(lane, {&calls[node], nullptr, depth});
+        lockstep.pass(lane, node, node, 0, {&calls[node], nullptr, depth, nullptr});
       }
     };
     const auto step = [&](std::uint32_t node, std::uint32_t site, std::uint64_t address) {
@@ -221,13 +220,11 @@ TEST(Lockstep, a_call_is_recognised_by_its_place_its_caller_and_its_depth) {
   Lockstep lockstep;
   lockstep.begin(3);
   EXPECT_EQ(lockstep.expected(0, &call, &caller, 16), nullptr);
-  lockstep.pass(0, 2, 0, 2);
-  EXPECT_EQ(lockstep.expected(1, &call, &caller, 16), nullptr);
-  lockstep.name_last(0, {&call, &caller, 16, where});
+  lockstep.pass(0, 2, 0, 2, {&call, &caller, 16, &where});
   lockstep.access(0, 0, 4, 4);
   const auto* expected = lockstep.expected(1, &call, &caller, 16);
   ASSERT_NE(expected, nullptr);
-  EXPECT_EQ(expected->where, where);
+  EXPECT_EQ(expected->where, &where);
   EXPECT_EQ(lockstep.expected(1, &other, &caller, 16), nullptr);
   EXPECT_EQ(lockstep.expected(1, &call, &other, 16), nullptr);
   EXPECT_EQ(lockstep.expected(1, &call, &caller, 32), nullptr);
