@@ -1,5 +1,5 @@
 # Covers of the RTL's other view, a grid of PEs and a memory per bank, on mmu4 with both
-# dataflows, which has all of them. Its assertions are on.
+# dataflows and a vector unit, which has all of them. Its assertions are on.
 # SPDX-License-Identifier: Apache-2.0
 include(Verilate)
 set(covers "")
@@ -24,7 +24,8 @@ target_include_directories(mmu_covers SYSTEM PRIVATE
 target_link_libraries(mmu_covers PRIVATE triptych_flags triptych_mmu_sim mmu_cosim fmt::fmt)
 triptych_verilate(mmu_covers mmu_covered TOP mmu_top SOURCES ${MMU_RTL_SOURCES}
                   FLAGS --coverage-user
-                  PARAMETERS BufferRows=4096 AccumulatorRows=1024 ArrayKind=1 OutputStationary=1)  # mmu4
+                  PARAMETERS BufferRows=4096 AccumulatorRows=1024 ArrayKind=1 OutputStationary=1
+                             VectorRows=64)  # mmu4
 add_test(NAME mmu_covers COMMAND mmu_covers)
 set_tests_properties(mmu_covers PROPERTIES LABELS "systolic;proofs")
 add_dependencies(triptych_proofs_tests mmu_covers)

@@ -72,10 +72,11 @@ bool equals_the_twin(const std::string& name, const Case& test) {
   return false;
 }
 
-/// mmu4 with both dataflows: all of the RTL.
+/// mmu4 with both dataflows and a vector unit: all of the RTL.
 MachineConfig covered_machine() {
   MachineConfig machine = find_machine("mmu4");
   machine.dataflows = Dataflows::Both;
+  machine.vector_rows = 64;
   return machine;
 }
 
