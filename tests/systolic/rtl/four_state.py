@@ -89,6 +89,8 @@ FAULTS = [
     ("the loader's wait", INT8, "mmu_loader.sv", "wait_q <= '0;", ""),
     ("the transposer", INT8, "mmu_transposer.sv", "transpose_q <= '0;", ""),
     ("the matmul that streams", INT8, "mmu_compute.sv", "slots_left_q <= '0;", ""),
+    ("the row of a vector store", VECTOR, "mmu_vector.sv",
+     "c_asked_q <= 1'b0;\n      presents_q <= 1'b0;", "c_asked_q <= 1'b0;"),
 ]
 
 # Data come in the cycle after their request, as ideal memory gives them. A byte that nobody wrote
