@@ -59,6 +59,7 @@ def blocks(folder, machine):
     values = parameters_of(machine)
     pe = "mmu_pe_dual" if values["OutputStationary"] else "mmu_pe"
     units = UNITS | ({"mmu_arbiter": {}} if values["Arrays"] > 1 else {})
+    units |= {"mmu_vector": {"Columns": 2}} if values["VectorRows"] else {}
     for module, repeated in {pe: {}, **units}.items():
         text = (folder / f"{module}.sv").read_text(encoding="utf-8")
         names = re.findall(r"parameter int unsigned (\w+) =", text)
