@@ -122,7 +122,8 @@ mmu_seed_end(${root} ${sources} ${headers})
 list(TRANSFORM sources PREPEND ${root}/systolic/twin/)
 # All that uses what has faults is linked from here, not from the twin's library.
 add_executable(mmu_twin_mutants twin_mutants.cpp ${sources}
-  ${PROJECT_SOURCE_DIR}/systolic/twin/pe_trace.cpp ${PROJECT_SOURCE_DIR}/systolic/twin/twin.cpp)
+  ${PROJECT_SOURCE_DIR}/systolic/twin/arrays.cpp ${PROJECT_SOURCE_DIR}/systolic/twin/pe_trace.cpp
+  ${PROJECT_SOURCE_DIR}/systolic/twin/twin.cpp)
 target_include_directories(mmu_twin_mutants BEFORE PRIVATE ${root})
 target_compile_options(mmu_twin_mutants PRIVATE
   -include ${CMAKE_CURRENT_SOURCE_DIR}/seeded_fault.h)
