@@ -1,8 +1,10 @@
-// Maxima and means of adjacent 2 x 2 windows, and their gradients, on the vector unit.
+// Maxima and means of windows, and their gradients, on the vector unit. Adjacent 2 x 2 windows have
+// programs of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/pool.h"
 
 #include "backends/systolic/kernels/kernels.h"
+#include "backends/systolic/kernels/vector_pool.h"
 #include "backends/systolic/kernels/vector_windows.h"
 
 namespace triptych::systolic {
@@ -34,22 +36,31 @@ WindowWalk walk_of(const KernelQuery& query) {
   return {planes_of(x), w.in, w.out};
 }
 
-/// result: all bits 1 where a is above b, or a NaN (core/base/reduction.h).
-void outranks(VectorProgram& program, VectorBlock a, VectorBlock b, VectorBlock result,
-              VectorBlock scratch) {
-  program.apply(VectorOperation::Greater, result, a, b);
-  program.apply(VectorOperation::Equal, scratch, a, a);
-  program.apply(VectorOperation::Xor, scratch, scratch, VectorOperand::bits(~0U));
-  program.apply(VectorOperation::Or, result, result, scratch);
+Verdict accepts(const KernelQuery& query, const Window& window) {
+  const Verdict verdict = accepts_vectors(query);
+  return verdict.accepted ? accepts_windows(window) : verdict;
+}
+
+/// Per window, the divisor of its mean.
+template <class PoolOp>
+std::vector<float> divisors_of(const PoolOp& op, const Window& w) {
+  std::vector<float> divisors;
+  for (std::int64_t row = 0; row < w.out[0]; ++row)
+    for (std::int64_t column = 0; column < w.out[1]; ++column)
+      divisors.push_back(
+          static_cast<float>(average_pool_divisor(w, op.count_include_pad, row, column)));
+  return divisors;
 }
 
 struct MaxPoolPlanner {
   static Verdict accepts(const KernelQuery& query) {
-    if (!is_two_by_two(query.as<MaxPool>().window(query.inputs[0].spec.shape)))
-      return Verdict::no("the vector unit pools adjacent 2 x 2 windows");
-    return accepts_vectors(query);
+    const Shape& x = query.inputs[0].spec.shape;
+    return systolic::accepts(query, query.as<MaxPool>().window(x));
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
+    const Shape& x = query.inputs[0].spec.shape;
+    const Window window = query.as<MaxPool>().window(x);
+    if (!is_two_by_two(window)) return PooledPlanes(window, planes_of(x), machine).maxima();
     const WindowLanes lanes(machine.columns, false);
     const WindowWalk walk = walk_of<MaxPool>(query);
     return window_task(walk, lanes, 6, [=](VectorProgram& program, const auto& at, auto masks) {
@@ -83,11 +94,13 @@ struct MaxPoolPlanner {
 
 struct MaxPoolGradientPlanner {
   static Verdict accepts(const KernelQuery& query) {
-    if (!covers_image(query.as<MaxPoolGradient>().window(query.inputs[0].spec.shape)))
-      return Verdict::no("the vector unit pools adjacent 2 x 2 windows of even images");
-    return accepts_vectors(query);
+    const Shape& x = query.inputs[0].spec.shape;
+    return systolic::accepts(query, query.as<MaxPoolGradient>().window(x));
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
+    const Shape& x = query.inputs[0].spec.shape;
+    const Window window = query.as<MaxPoolGradient>().window(x);
+    if (!covers_image(window)) return PooledPlanes(window, planes_of(x), machine).maxima_gradient();
     const WindowLanes lanes(machine.columns, true);
     const WindowWalk walk = walk_of<MaxPoolGradient>(query);
     return window_task(walk, lanes, 10, [=](VectorProgram& program, const auto& at, auto masks) {
@@ -151,24 +164,29 @@ struct MaxPoolGradientPlanner {
 
 struct AveragePoolPlanner {
   static Verdict accepts(const KernelQuery& query) {
-    if (!is_two_by_two(query.as<AveragePool>().window(query.inputs[0].spec.shape)))
-      return Verdict::no("the vector unit pools adjacent 2 x 2 windows");
-    return accepts_vectors(query);
+    const Shape& x = query.inputs[0].spec.shape;
+    return systolic::accepts(query, query.as<AveragePool>().window(x));
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    return window_sums(walk_of<AveragePool>(query), kQuarter, machine);
+    const auto& op = query.as<AveragePool>();
+    const Shape& x = query.inputs[0].spec.shape;
+    const Window window = op.window(x);
+    if (is_two_by_two(window)) return window_sums(walk_of<AveragePool>(query), kQuarter, machine);
+    return PooledPlanes(window, planes_of(x), machine).means(divisors_of(op, window));
   }
 };
 
 struct AveragePoolGradientPlanner {
   static Verdict accepts(const KernelQuery& query) {
-    if (!covers_image(query.as<AveragePoolGradient>().window()))
-      return Verdict::no("the vector unit pools adjacent 2 x 2 windows of even images");
-    return accepts_vectors(query);
+    return systolic::accepts(query, query.as<AveragePoolGradient>().window());
   }
   static VectorTask task(const KernelQuery& query, const mmu::MachineConfig& machine) {
-    const Window w = query.as<AveragePoolGradient>().window();
-    return spread_windows({planes_of(query.inputs[0].spec.shape), w.in, w.out}, kQuarter, machine);
+    const auto& op = query.as<AveragePoolGradient>();
+    const std::int64_t planes = planes_of(query.inputs[0].spec.shape);
+    const Window window = op.window();
+    if (covers_image(window))
+      return spread_windows({planes, window.in, window.out}, kQuarter, machine);
+    return PooledPlanes(window, planes, machine).means_gradient(divisors_of(op, window));
   }
 };
 

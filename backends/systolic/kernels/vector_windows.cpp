@@ -83,6 +83,14 @@ void WindowWalk::store_small(VectorProgram& program, VectorBlock from, std::uint
   program.store_rows(from, tile.rows, tile.width, image + tile.small, 4 * small_[1]);
 }
 
+void outranks(VectorProgram& program, VectorBlock a, VectorBlock b, VectorBlock result,
+              VectorBlock scratch) {
+  program.apply(VectorOperation::Greater, result, a, b);
+  program.apply(VectorOperation::Equal, scratch, a, a);
+  program.apply(VectorOperation::Xor, scratch, scratch, VectorOperand::bits(~0U));
+  program.apply(VectorOperation::Or, result, result, scratch);
+}
+
 VectorTask window_task(const WindowWalk& walk, const WindowLanes& lanes, std::uint32_t blocks,
                        const EmitWindows& emit) {
   VectorTask task = {.blocks = blocks, .single_rows = lanes.steps + 1, .rows = walk.rows()};

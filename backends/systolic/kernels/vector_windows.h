@@ -66,6 +66,10 @@ class WindowWalk {
   std::int64_t planes_, large_[2], small_[2];
 };
 
+/// result: all bits 1 where a is above b, or a NaN (core/base/reduction.h).
+void outranks(VectorProgram& program, VectorBlock a, VectorBlock b, VectorBlock result,
+              VectorBlock scratch);
+
 using EmitWindows =
     std::function<void(VectorProgram& program, const VectorAddresses& at, VectorBlock masks)>;
 /// A task with `blocks` blocks. The masks are its first rows.

@@ -65,5 +65,18 @@ TEST(VectorOperators, each_accepts_a_case_of_the_conformance_suite) {
   EXPECT_THAT(idle, testing::IsEmpty());
 }
 
+TEST(VectorOperators, pool_windows_of_any_shape) {
+  SystolicDevice device({.extra = {{"machine", "mmu4-vector"}}});
+  const Names pools = {"MaxPool", "MaxPoolGradient", "AveragePool", "AveragePoolGradient"};
+  for (const conformance::OpCase& test : conformance::all_cases()) {
+    if (!pools.contains(std::string(test.op->name()))) continue;
+    const std::vector<Tensor> inputs = conformance::make_inputs(test);
+    if (inputs[0].spec().dtype != DType::F32) continue;
+    const auto kernels = conformance::accepting_kernels(test, inputs, device, Contract::Bf16Exact);
+    EXPECT_TRUE(std::ranges::any_of(kernels, [](const auto* k) { return k->name == kKernel; }))
+        << test.op->name() << ' ' << test.name;
+  }
+}
+
 }  // namespace
 }  // namespace triptych::systolic
