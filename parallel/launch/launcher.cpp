@@ -36,15 +36,19 @@ namespace fs = std::filesystem;
 constexpr const char* kWordsVariable = "TRIPTYCH_LAST_WORDS";
 constexpr const char* kRankVariable = "OMPI_COMM_WORLD_RANK";
 
-std::atomic<int> signal_received = 0;
+std::atomic<int> signal_received = 0;   // the last one
+std::atomic<int> signals_received = 0;  // since the launcher has looked
 
 /// While it lives, signals that ask for an end are only noted.
 class SignalNotes {
  public:
   SignalNotes() {
-    signal_received = 0;
+    signals_received = 0;
     struct sigaction action = {};
-    action.sa_handler = [](int number) { signal_received = number; };
+    action.sa_handler = [](int number) {
+      signal_received = number;
+      ++signals_received;
+    };
     for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
       sigaction(kStopSignals[i], nullptr, &old_[i]);
       // A launcher that was started to ignore a closing terminal (nohup) keeps doing so.
@@ -107,6 +111,20 @@ fs::path process_file(const fs::path& folder, const std::string& rank) {
   return folder / fmt::format("{}.process", rank);
 }
 
+/// mpirun of Open MPI 4.1 hangs now and then when a rank ends while it starts another.
+class LonelyWatch {
+ public:
+  /// True when mpirun has had no rank for so long that it will not end by itself.
+  bool ended(bool has_ranks) {
+    const auto now = std::chrono::steady_clock::now();
+    if (has_ranks) last_rank_ = now;
+    return now - last_rank_ > std::chrono::seconds(5);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_rank_ = std::chrono::steady_clock::now();
+};
+
 /// Sees the processes of the ranks end.
 class RankWatch {
  public:
@@ -119,6 +137,10 @@ class RankWatch {
       if (own.id == 0) own.id = read_id(rank);
       if (own.id > 0 && !own.end && kill(own.id, 0) != 0) own.end = Clock::now();
     }
+  }
+
+  bool all_ended() const {
+    return std::ranges::all_of(processes_, [](const Process& own) { return own.end.has_value(); });
   }
 
   /// Those that ended first, before mpirun could have ended others on their account: that takes it
@@ -167,13 +189,21 @@ class StopForwarding {
     number_ = number == SIGTERM ? SIGINT : number;
     told_.clear();
   }
-  void look() {
-    if (number_ == 0) return;
-    for (const auto& rank : descendants(mpirun_))
-      if (told_.insert(rank.id).second) kill(rank.id, number_);
+  /// False when mpirun has no process below it.
+  bool look() {
+    const auto found = descendants(mpirun_);
+    for (const auto& rank : found)
+      if (is_rank(rank.id) && told_.insert(rank.id).second) kill(rank.id, number_);
+    return !found.empty();
   }
 
  private:
+  /// A copy of mpirun that will become a rank would lose the signal, or mpirun would receive it.
+  static bool is_rank(pid_t id) {
+    std::error_code none;
+    return fs::equivalent("/proc/self/exe", fmt::format("/proc/{}/exe", id), none);
+  }
+
   pid_t mpirun_;
   int number_ = 0;
   std::set<pid_t> told_;
@@ -223,25 +253,29 @@ LaunchOutcome launch(const Launch& request) {
   int status = 0;
   RankWatch watch(words.path(), request.ranks);
   StopForwarding forwarding(child);
-  bool at_once = false;
-  while (!at_once && waitpid(child, &status, WNOHANG) == 0) {
-    if (const int number = signal_received.exchange(0); number != 0) {
-      at_once = outcome.interrupted && (number == SIGINT || number == SIGTERM);
+  LonelyWatch lonely;
+  bool at_once = false, hangs = false;
+  while (!at_once && !hangs && waitpid(child, &status, WNOHANG) == 0) {
+    if (const int count = signals_received.exchange(0); count > 0) {
+      const int number = signal_received;
+      at_once = (outcome.interrupted || count > 1) && (number == SIGINT || number == SIGTERM);
       outcome.interrupted = true;
       forwarding.begin(number);
     }
-    forwarding.look();
     watch.look();
+    hangs = lonely.ended(outcome.interrupted ? forwarding.look() : !watch.all_ended());
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   watch.look();  // one may have announced itself since
   end_descendants();
   if (reader.joinable()) reader.join();
   if (at_once) return stopped(std::move(outcome), "stopped at once");
+  // Without an end of mpirun, the ranks' own words count.
+  if (hangs) status = W_EXITCODE(outcome.interrupted ? 128 + SIGINT : 0, 0);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const auto said = read_words(words.path(), request.ranks);
   const auto first_to_end = watch.first_to_end();
-  outcome.interrupted = outcome.interrupted || signal_received != 0;
+  outcome.interrupted = outcome.interrupted || signals_received != 0;
   judge(said, request.ranks, first_to_end, outcome);
   if (outcome.interrupted && said.empty()) return stopped(std::move(outcome), "stopped");
   outcome.lost = count_lost(said, first_to_end);

@@ -7,13 +7,29 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
+from unittest import mock
 from xml.etree import ElementTree
 
 from support import FEW, PROGRAM, ProgramTest, checkpoints, main, wait_for
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
+
+# An mpirun that starts its one rank and does not end with it.
+HANGING = f"""#!{sys.executable}
+import os, subprocess, sys, time
+words = sys.argv[1:]
+while "-x" in words:
+    at = words.index("-x")
+    name, _, value = words[at + 1].partition("=")
+    os.environ[name] = value
+    del words[at:at + 2]
+program = next(i for i, word in enumerate(words) if word.startswith("/"))
+subprocess.run(words[program:], env={{**os.environ, "OMPI_COMM_WORLD_RANK": "0"}})
+time.sleep(1000)
+"""
 
 
 def environment_of(process):
@@ -230,6 +246,22 @@ class LaunchTest(ProgramTest):
             self.assertEqual(errors.count("stopping after this step"), 1, "one rank speaks")
             self.assertIn("go on with: triptych train --resume long", errors)
             shutil.rmtree(self.folder / "long")
+
+    def start_under_an_mpirun_that_hangs(self, *arguments):
+        (self.folder / "mpirun").write_text(HANGING)
+        (self.folder / "mpirun").chmod(0o755)
+        with mock.patch.dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}"):
+            return self.start("launch", "-n", "1", *RUN, *arguments)
+
+    def test_an_mpirun_that_hangs_after_its_ranks_is_ended(self):
+        process = self.start_under_an_mpirun_that_hangs("--steps", "1", "--out", "one")
+        self.assertIn("triptych launch: all 1 ranks are done (exit code 0)", self.ends(process))
+        self.assertEqual(process.returncode, 0)
+        process = self.start_under_an_mpirun_that_hangs("--steps", "1000000", "--out", "long")
+        wait_for(lambda: ranks_in(self.folder))
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("(exit code 130)", self.ends(process))
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
 
 
 if __name__ == "__main__":
