@@ -55,6 +55,7 @@ std::string find_clang(const std::string& what) {
 
 BuildFolder::BuildFolder(fs::path folder) : path_(std::move(folder)) {
   for (const auto& file : cuda::plain::library_sources()) write(file.path, file.content);
+  for (const auto& part : cuda::plain::library_parts()) write(part.file, part.content);
 }
 
 void BuildFolder::write(const fs::path& name, std::string_view content) const {
@@ -87,21 +88,6 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
                                     status, words_of(step)));
 }
 
-void BuildFolder::compile_callbacks() const {
-  compile_run_time("callbacks", "backends/cuda/plain/callbacks.cpp",
-                   "-O2 -fvisibility=hidden -fno-gnu-unique");
-}
-
-void BuildFolder::compile_run_time(const std::string& step, const std::string& file,
-                                   std::string_view options) const {
-  Words command = {"g++", "-x", "c++", "-std=c++20", "-w", "-c"};
-  append(command, kTargetOptions);
-  append(command, options);
-  command.push_back("-I" + path_.string());
-  command.push_back((path_ / file).string());
-  run(command, step, "the run-time part of kernels");
-}
-
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
                                   const std::string& what, bool debugs) const {
   const auto assembly = path_ / (step + "-compiled.s");
@@ -129,9 +115,7 @@ void BuildFolder::add_ptx(Words& objects) const {
     return std::ranges::any_of(file.symbols(),
                                [](const auto& symbol) { return symbol.name == kPtxCall; });
   });
-  if (!uses_ptx) return;
-  compile_run_time("ptx", "backends/cuda/plain/ptx.cpp");
-  objects.push_back(object("ptx"));
+  if (uses_ptx) objects.push_back(object("ptx"));
 }
 
 void BuildFolder::reserve_shared_memory(const Words& objects, const std::string& text) const {

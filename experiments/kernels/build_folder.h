@@ -45,7 +45,8 @@ std::string find_clang(const std::string& what);
 
 class BuildFolder {
  public:
-  /// Writes the headers of backends/cuda there.
+  /// Writes the headers of backends/cuda there, and the objects "callbacks" (functions that
+  /// instrumented code calls), "ptx", "bridge" and "copies".
   explicit BuildFolder(std::filesystem::path folder);
 
   const std::filesystem::path& path() const { return path_; }
@@ -60,11 +61,6 @@ class BuildFolder {
            const std::filesystem::path& output = {}) const;
   /// Writes the headers that a whole program finds before those of the system, to "cuda".
   void write_program_headers() const;
-  /// Compiles the functions that instrumented code calls into the object "callbacks".
-  void compile_callbacks() const;
-  /// Compiles a source of the emulator that is linked with kernels.
-  void compile_run_time(const std::string& step, const std::string& file,
-                        std::string_view options = "-O1") const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
   /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
   void compile_kernels(const Words& command, const std::string& step, const std::string& what,

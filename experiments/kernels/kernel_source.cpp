@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <future>
 #include <istream>
 #include <map>
 #include <sstream>
@@ -140,12 +139,6 @@ class Build {
       folder_.write(fs::path("cuda") / header,
                     fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what));
     }
-  }
-
-  /// Compiles the functions that the library calls, in parallel to the rest.
-  void compile_callbacks() const {
-    folder_.compile_callbacks();
-    if (source_.debugs) folder_.compile_run_time("copies", "backends/cuda/program/copies.cpp");
   }
 
   /// Names of the kernels. Leaves the compiler's warnings in its log.
@@ -309,10 +302,8 @@ std::string compile_kernels(const KernelSource& source, const fs::path& library)
   }
   const TemporaryFolder folder("kernel");
   const Build build(source, folder.path());
-  auto callbacks = std::async(std::launch::async, [&] { build.compile_callbacks(); });
   const auto kernels = with_instances(build.find_kernels(), source);
   build.compile(kernels);
-  callbacks.get();
   build.link(library);
   return build.warnings();
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <functional>
 #include <future>
 #include <iterator>
 #include <string_view>
@@ -142,12 +141,6 @@ class ProgramBuild {
                             source_.debugs);
   }
 
-  void compile_run_time() const {
-    folder_.compile_callbacks();
-    folder_.compile_run_time("copies", "backends/cuda/program/copies.cpp");
-    folder_.compile_run_time("bridge", "backends/cuda/program/bridge.cpp");
-  }
-
   void link(const fs::path& folder) const {
     auto kernels = objects("kernels", false);
     folder_.reserve_shared_memory(kernels, kNoEntries);
@@ -257,18 +250,13 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   const auto compiler = find_clang("whole programs");
   const TemporaryFolder temporary("program");
   const ProgramBuild build(source, temporary.path(), compiler);
-  const auto start = [](std::function<void()> step) {
-    return std::async(std::launch::async, std::move(step));
-  };
-  auto run_time = start([&] { build.compile_run_time(); });
   for (std::size_t i = 0; i < source.files.size(); ++i) {
-    auto kernels = start([&, i] {
+    auto kernels = std::async(std::launch::async, [&, i] {
       if (build.has_kernels(i)) build.compile_kernels(i);
     });
     build.compile_host(i);
     kernels.get();
   }
-  run_time.get();
   build.link(folder);
   return build.warnings();
 }

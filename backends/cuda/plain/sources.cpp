@@ -8,8 +8,16 @@ constexpr SourceFile kSources[] = {
 #include "plain_sources.inc"
 };
 
+using namespace std::literals;
+
+constexpr LibraryPart kParts[] = {
+#include "library_parts.inc"
+};
+
 }  // namespace
 
 std::span<const SourceFile> library_sources() { return kSources; }
+
+std::span<const LibraryPart> library_parts() { return kParts; }
 
 }  // namespace triptych::cuda::plain

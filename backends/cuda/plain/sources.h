@@ -1,5 +1,5 @@
-// The headers and the source that every library of plain kernels is compiled with, as text in the
-// program.
+// The headers that every library of plain kernels is compiled with, as text in the program, and the
+// object files that it is linked with.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,5 +14,13 @@ struct SourceFile {
 };
 
 std::span<const SourceFile> library_sources();
+
+/// Compiled by the build, from callbacks.cpp, ptx.cpp, bridge.cpp and copies.cpp.
+struct LibraryPart {
+  std::string_view file;  ///< "callbacks.o"
+  std::string_view content;
+};
+
+std::span<const LibraryPart> library_parts();
 
 }  // namespace triptych::cuda::plain
