@@ -7,7 +7,7 @@ import shutil
 import struct
 import unittest
 
-from support import SOURCE, ProgramTest, main
+from support import NVCC, SOURCE, ProgramTest, main
 
 PLAIN = SOURCE / "tests" / "unit" / "cuda" / "plain"
 SCALE = """__global__ void scale(const float* x, float* y, float factor, int n) {
@@ -112,6 +112,15 @@ class Kernel(ProgramTest):
         self.assertEqual((registers["7.5"], registers["9.0"]), (40, None))
         words = (self.folder / "arguments").read_text().split()
         self.assertLess({"-cubin", "-arch=sm_75", "-fmad=false"}, set(words))
+
+    @unittest.skipIf(NVCC is None, "nvcc is not installed")
+    def test_registers_of_an_installed_nvcc_are_found(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        run = self.run_program(*self.scale("--json"),
+                               env={**os.environ, "PATH": f"{os.environ['PATH']}:{os.path.dirname(NVCC)}"})
+        occupancy = json.loads(run.stdout)["results"][0]["counters"]["occupancy"]
+        self.assertIn(next(each["registers"] for each in occupancy if each["compute_capability"] == "9.0"),
+                      range(4, 33))
 
     def page(self, *words):
         self.succeed("page", "gpu", *words, "--out", "mine.html", "--overwrite")
