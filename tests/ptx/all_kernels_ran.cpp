@@ -35,10 +35,6 @@ constexpr Unreachable kUnreachable[] = {
     {"max_pool_kernel<true, bool>", "MaxPool refuses booleans"},
     {"max_pool_kernel<false, bool>", "MaxPool refuses booleans"},
     {"transpose_kernel<Vector<unsigned long, 2> >", "no element has 16 bytes"},
-    {"channels_last_kernel<", "single operators have planes; a plan stores channels last"},
-    {"channel_deviations_kernel", "it runs before a kernel that writes channels last"},
-    {"gradient_totals_kernel", "it runs before a kernel that writes channels last"},
-    {"RoundedConvProblem<BFloat16>", "single operators have planes; a plan stores channels last"},
 };
 
 /// A part of the tests launches a part of the kernels.
