@@ -10,6 +10,7 @@
 #include "core/base/float16.h"
 #include "core/graph/passes/lifetimes.h"
 #include "core/ops/concat.h"
+#include "core/ops/slice.h"
 
 namespace triptych {
 namespace {
@@ -31,6 +32,25 @@ bool joins_channels(const Op& op) {
   return concat != nullptr && (concat->axis == 1 || concat->axis == -3);
 }
 
+/// The first channel of a slice that takes neighbouring channels and nothing else. None: another.
+std::optional<std::int64_t> first_channel(const Graph& graph, const Node& node) {
+  const auto* slice = op_cast<Slice>(*node.op);
+  if (slice == nullptr) return std::nullopt;
+  const auto& x = graph.spec(node.inputs[0]).shape;
+  if (x.rank() != 4) return std::nullopt;
+  const auto geometry = SliceGeometry::of(*slice, x);
+  if (geometry.steps[1] != 1) return std::nullopt;
+  for (const std::int64_t axis : {0, 2, 3}) {
+    if (geometry.output[axis] != x[axis] || geometry.steps[static_cast<std::size_t>(axis)] != 1) {
+      return std::nullopt;
+    }
+  }
+  return geometry.starts[1];
+}
+
+/// Parts of a position begin at multiples of 16 bytes, which kernels read at once.
+constexpr std::size_t kPartAlignment = 16;
+
 class FormatChooser {
  public:
   FormatChooser(const Graph& graph, std::span<const NodePlacement> placements,
@@ -51,6 +71,7 @@ class FormatChooser {
     }
     for (const auto& node : graph_.nodes()) {
       if (is_chosen_concat(node)) place_parts(node, plan);
+      if (is_chosen_slice(node)) place_slice(node, plan);
     }
     return plan;
   }
@@ -60,6 +81,7 @@ class FormatChooser {
     const auto* kernel = placements_[node.id.index()].kernel;
     if (kernel == nullptr) return {};
     if (joins_channels(*node.op)) return operands_of_concat(node);
+    if (first_channel(graph_, node)) return operands_of_slice(node);
     if (kernel->channels_last == nullptr) return {};
     return kernel->channels_last(NodeQuery(graph_, node, options));
   }
@@ -67,14 +89,34 @@ class FormatChooser {
   /// In place, so that every input is in one concat, which is in no other.
   ChannelsLastOperands operands_of_concat(const Node& node) {
     const bool is_free = std::ranges::all_of(node.inputs, [&](ValueId input) {
-      return graph_.value(input).kind == ValueKind::Activation && !in_concats_.contains(input) &&
-             !joins_channels(*graph_.node(graph_.value(input).producer).op);
+      if (graph_.value(input).kind != ValueKind::Activation || in_concats_.contains(input)) {
+        return false;
+      }
+      const auto& producer = graph_.node(graph_.value(input).producer);
+      return !joins_channels(*producer.op) && !first_channel(graph_, producer);
     });
     const std::set<ValueId> distinct(node.inputs.begin(), node.inputs.end());
     if (!is_free || distinct.size() != node.inputs.size()) return {};
     in_concats_.insert(distinct.begin(), distinct.end());
     return {
         .inputs = std::vector<bool>(node.inputs.size(), true), .output = true, .all_or_none = true};
+  }
+
+  /// In place, where only such slices read its input, which is no slice itself.
+  ChannelsLastOperands operands_of_slice(const Node& node) const {
+    const auto whole = node.inputs[0];
+    const auto element = stored_element(graph_.spec(whole).dtype);
+    if (!element) return {};
+    const auto offset =
+        static_cast<std::size_t>(*first_channel(graph_, node)) * dtype_size(element->dtype);
+    const bool is_free = graph_.value(whole).kind == ValueKind::Activation &&
+                         !joins_channels(*graph_.node(graph_.value(whole).producer).op) &&
+                         !first_channel(graph_, graph_.node(graph_.value(whole).producer)) &&
+                         std::ranges::all_of(consumers_[whole.index()], [&](NodeId reader) {
+                           return first_channel(graph_, graph_.node(reader)).has_value();
+                         });
+    if (!is_free || offset % kPartAlignment != 0) return {};
+    return {.inputs = {true}, .output = true, .all_or_none = true};
   }
 
   void find_candidates() {
@@ -139,7 +181,11 @@ class FormatChooser {
     return joins_channels(*node.op) && chosen_[node.outputs[0].index()];
   }
 
-  /// The most that a reader wants; the same for a concat and its parts.
+  bool is_chosen_slice(const Node& node) const {
+    return first_channel(graph_, node) && chosen_[node.outputs[0].index()];
+  }
+
+  /// The most that a reader wants; the same for a whole and its parts.
   void spread_pads() {
     for (const auto& node : graph_.nodes()) {
       const auto pad = takes_[node.id.index()].pad;
@@ -149,6 +195,12 @@ class FormatChooser {
       if (!is_chosen_concat(node)) continue;
       for (const auto input : node.inputs) widen(node.outputs[0], pad_[input.index()]);
       for (const auto input : node.inputs) widen(input, pad_[node.outputs[0].index()]);
+    }
+    for (const auto& node : graph_.nodes()) {
+      if (is_chosen_slice(node)) widen(node.inputs[0], pad_[node.outputs[0].index()]);
+    }
+    for (const auto& node : graph_.nodes()) {
+      if (is_chosen_slice(node)) widen(node.outputs[0], pad_[node.inputs[0].index()]);
     }
   }
 
@@ -167,6 +219,15 @@ class FormatChooser {
           Operand::dense(graph_.spec(input)).outer_stride};
       channel += graph_.spec(input).shape[1];
     }
+  }
+
+  void place_slice(const Node& slice, StoragePlan& plan) const {
+    const auto whole = slice.inputs[0], part = slice.outputs[0];
+    auto& format = plan.formats[part];
+    format.pitch = graph_.spec(whole).shape[1];
+    plan.parts[part] = {
+        whole, static_cast<std::size_t>(*first_channel(graph_, slice)) * dtype_size(format.dtype),
+        Operand::dense(graph_.spec(part)).outer_stride};
   }
 
   const Graph& graph_;

@@ -12,8 +12,8 @@ namespace triptych {
 
 /// The activations whose producer and readers all take them channels last, on one device. Inputs,
 /// states and outputs of the graph, views and updates stay planes. Concats of channels are then
-/// written in place. A kernel takes a value so only if it would round the value first
-/// (ChannelsLastOperands): the bits of the outputs do not change.
+/// written in place, and slices of channels are read in place. ChannelsLastOperands states when a
+/// kernel may take a value so.
 StoragePlan choose_formats(const Graph& graph, std::span<const NodePlacement> placements,
                            const PlacementOptions& options);
 

@@ -100,13 +100,17 @@ std::unique_ptr<Kernel> prepare_arg_max(const KernelQuery& query, Device&) {
   });
 }
 
-/// `accepts` and `accepts_dense`: of the backend's trees, and of its ArgMax.
+/// `accepts` and `accepts_dense`: of the backend's trees, and of its ArgMax. `channels_last`: of
+/// its sums and means.
 template <template <class> class ReduceKernel, template <class> class ArgMaxKernel>
 void add_reductions(auto& list, decltype(KernelEntry::accepts) accepts,
-                    decltype(KernelEntry::accepts) accepts_dense) {
+                    decltype(KernelEntry::accepts) accepts_dense,
+                    decltype(KernelEntry::channels_last) channels_last = nullptr) {
   for (const auto kind : all_reduce_kinds()) {
     // Reduce's names are literals: the entry's view outlives this object.
-    list.push_back({Reduce(kind).name(), "tree", accepts, &prepare_reduce<ReduceKernel>});
+    KernelEntry entry = {Reduce(kind).name(), "tree", accepts, &prepare_reduce<ReduceKernel>};
+    if (kind == ReduceKind::Sum || kind == ReduceKind::Mean) entry.channels_last = channels_last;
+    list.push_back(entry);
   }
   list.push_back({ArgMax::kName, "direct", accepts_dense, &prepare_arg_max<ArgMaxKernel>});
 }

@@ -13,6 +13,7 @@
 #include "core/ops/pool.h"
 #include "core/runtime/executor.h"
 #include "tests/unit/cpu/run_kernel.h"
+#include "tests/unit/cuda/channels_last_graphs.h"
 
 namespace triptych::ptx {
 namespace {
@@ -93,6 +94,28 @@ TEST(CompiledChannelsLast, poolings_have_the_bits_of_the_emulation) {
         expect_bits_of_emulation(pooled_level({1, 72, side, side}, pool, has_gradient));
       }
     }
+  }
+}
+
+TEST(CompiledChannelsLast, layers_have_the_bits_of_the_emulation) {
+  const Shape shape = {1, 40, 5, 8};
+  for (const bool y_is_output : {false, true}) {
+    expect_bits_of_emulation(cuda::running_layer(shape, y_is_output));
+    for (int stored = 0; stored < 4; ++stored) {
+      expect_bits_of_emulation(cuda::normalised_layer(
+          shape, y_is_output, {(stored & 1) != 0, (stored & 2) != 0, !y_is_output}));
+    }
+  }
+  expect_bits_of_emulation(cuda::slices_and_sums(shape));
+  expect_bits_of_emulation(cuda::wide_convolution({1, 64, 16, 17}, 72));
+}
+
+TEST(CompiledChannelsLast, gradients_of_poolings_have_the_bits_of_the_emulation) {
+  for (const auto& [window, side] : {std::tuple{2, 6}, {2, 8}, {3, 7}}) {
+    MaxPool pool;
+    pool.kernel_shape = {window, window};
+    pool.strides = {2, 2};
+    expect_bits_of_emulation(cuda::pooling_with_gradient({1, 40, side, side}, pool));
   }
 }
 

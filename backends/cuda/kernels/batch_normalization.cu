@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/batch_normalization.h"
 
-#include "backends/cuda/kernels/channel_planes.cuh"
+#include "backends/cuda/kernels/channel_pieces.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -25,11 +25,9 @@ __global__ void channel_sums_kernel(ChannelPlanes planes, Images<const float> x,
   });
 }
 
-/// The mean, and sums of (x - mean)^2.
-template <int kEach>
-__global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float> x,
-                                       Global<const float> sums, ChannelResults squares,
-                                       ChannelValues values) {
+/// The mean of a channel of the batch, by every thread of its blocks.
+__device__ float find_mean(const ChannelPlanes& planes, const Global<const float>& sums,
+                           const ChannelValues& values) {
   auto& space = shared<FoldSpace<float>>();
   const std::int64_t channel = planes.channel();
   const float mean = one_nan(total_of(planes, sums, space) / planes.elements());
@@ -38,6 +36,16 @@ __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float>
     values.new_mean[channel] = scalar::running_average(old_mean, mean, values.momentum);
     values.mean[channel] = mean;
   }
+  return mean;
+}
+
+/// The mean, and sums of (x - mean)^2.
+template <int kEach>
+__global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float> x,
+                                       Global<const float> sums, ChannelResults squares,
+                                       ChannelValues values) {
+  const std::int64_t channel = planes.channel();
+  const float mean = find_mean(planes, sums, values);
   planes.for_each_block<kEach>([&](auto block, auto image, auto first, auto count) {
     const auto here = x.at(planes, image, first);
     const auto square = [&](std::int64_t i) {
@@ -148,6 +156,80 @@ __global__ void normalize_channels_last_kernel(ChannelTiles<kEach> tiles, Channe
       });
 }
 
+// The same for x that is stored channels last.
+
+/// Terms of PieceFolds: elements of x.
+struct ElementTerms {
+  static constexpr int kSums = 1;
+  LastImages<const BFloat16> x;
+  Global<float> results[kSums];
+
+  __device__ void begin(std::int64_t) {}
+  __device__ ChannelPiece read(std::int64_t image, std::int64_t position,
+                               std::int64_t channel) const {
+    return x.piece(image, position, channel);
+  }
+  __device__ void add(const ChannelPiece& piece, int c, float (&sums)[kSums]) const {
+    sums[0] += static_cast<float>(piece[c]);
+  }
+};
+
+/// (x - mean)^2.
+struct SquareTerms {
+  static constexpr int kSums = 1;
+  LastImages<const BFloat16> x;
+  Global<float> results[kSums];
+  Global<const float> means;
+  float mean[kPieceElements] = {};
+
+  __device__ void begin(std::int64_t channel) {
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) mean[c] = means[channel + c];
+  }
+  __device__ ChannelPiece read(std::int64_t image, std::int64_t position,
+                               std::int64_t channel) const {
+    return x.piece(image, position, channel);
+  }
+  __device__ void add(const ChannelPiece& piece, int c, float (&sums)[kSums]) const {
+    const float distance = static_cast<float>(piece[c]) - mean[c];
+    sums[0] += distance * distance;
+  }
+};
+
+template <class Terms>
+__global__ void fold_pieces_kernel(PieceFolds folds, Terms terms) {
+  folds.fold(terms);
+}
+
+/// The means alone, by one block of threads per channel.
+__global__ void channel_means_kernel(ChannelPlanes planes, Global<const float> sums,
+                                     ChannelValues values) {
+  find_mean(planes, sums, values);
+}
+
+/// y. A training's statistics are complete.
+template <bool kTraining, class Target>
+__global__ void normalize_pieces_kernel(ChannelTiles<kMapPositions> tiles,
+                                        LastImages<const BFloat16> x, ChannelValues values,
+                                        Target y) {
+  map_pieces(
+      tiles, x.positions, y,
+      [&](auto image, auto position, auto channel) { return x.piece(image, position, channel); },
+      [&](auto channel) {
+        const auto normalization = [&] {
+          if constexpr (kTraining) {
+            return ChannelNormalization(values, channel, values.mean[channel],
+                                        values.deviation[channel]);
+          } else {
+            return ChannelNormalization::running(values, channel);
+          }
+        }();
+        return [normalization](const ChannelPiece& piece, int c) {
+          return normalization(Vector<float, 1>{{static_cast<float>(piece[c])}})[0];
+        };
+      });
+}
+
 class BatchNormalizationKernel : public Kernel {
  public:
   BatchNormalizationKernel(const KernelQuery& query, Device&)
@@ -155,10 +237,12 @@ class BatchNormalizationKernel : public Kernel {
         planes_(query.inputs[0].spec.shape),
         x_(query.inputs[0]),
         y_(query.outputs[0]),
+        stored_x_(stored_channels(query.inputs[0])),
         stored_y_(stored_channels(query.outputs[0])) {}
   static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
-    return channels_last_output(query);
+    return {.inputs = {may_be_rounded(query, query.inputs[0])},
+            .output = may_be_rounded(query, query.outputs[0])};
   }
   std::size_t scratch_bytes() const override {
     return op_.training_mode ? 2 * planes_.result_bytes() : 0;
@@ -188,6 +272,7 @@ class BatchNormalizationKernel : public Kernel {
   template <bool kTraining>
   void normalize(const KernelArgs& args, Global<const float> squares,
                  const ChannelValues& values) const {
+    if (stored_x_) return normalize_pieces<kTraining>(args, squares, values);
     if (stored_y_) return normalize_channels_last<kTraining>(args, squares, values);
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
@@ -197,13 +282,33 @@ class BatchNormalizationKernel : public Kernel {
            x_.over(x), squares, values, y_.over(y));
   }
 
+  void complete_deviations(const KernelArgs& args, Global<const float> squares,
+                           const ChannelValues& values) const {
+    launch(args.stream, "batch_normalization_deviations", planes_.whole_channels().shape(),
+           channel_deviations_kernel, planes_.whole_channels(), squares, values);
+  }
+
+  template <bool kTraining>
+  void normalize_pieces(const KernelArgs& args, Global<const float> squares,
+                        const ChannelValues& values) const {
+    if constexpr (kTraining) complete_deviations(args, squares, values);
+    const auto tiles = stored_x_->tiles<kMapPositions>();
+    const auto x = stored_x_->images_over(args.inputs[0]);
+    const auto run = [&]<class Target>(const Target& y) {
+      launch(args.stream, "batch_normalization_pieces", tiles.shape(),
+             normalize_pieces_kernel<kTraining, Target>, tiles, x, values, y);
+    };
+    if (stored_y_) {
+      run(LastPieces<BFloat16>{stored_y_->images_over(args.outputs[0])});
+    } else {
+      run(PlanePieces<float>{y_.over(args.out<float>(0)), planes_.plane});
+    }
+  }
+
   template <bool kTraining>
   void normalize_channels_last(const KernelArgs& args, Global<const float> squares,
                                const ChannelValues& values) const {
-    if constexpr (kTraining) {
-      launch(args.stream, "batch_normalization_deviations", planes_.whole_channels().shape(),
-             channel_deviations_kernel, planes_.whole_channels(), squares, values);
-    }
+    if constexpr (kTraining) complete_deviations(args, squares, values);
     const auto run = [&]<int kEach>(std::integral_constant<int, kEach>) {
       const auto tiles = stored_y_->tiles<kEach>();
       launch(args.stream, "batch_normalization_channels_last", tiles.shape(),
@@ -226,10 +331,26 @@ class BatchNormalizationKernel : public Kernel {
     values.deviation = {args.out<float>(4), channels};
     auto* sums = reinterpret_cast<float*>(args.scratch);
     auto* squares = sums + results;
-    moves_fours({planes_.plane, x_.stride}, args.inputs[0])
+    stored_x_ ? find_statistics_of_pieces(args, sums, squares, values)
+    : moves_fours({planes_.plane, x_.stride}, args.inputs[0])
         ? find_statistics<4>(args, sums, squares, values)
         : find_statistics<1>(args, sums, squares, values);
     normalize<true>(args, Global<const float>(squares, results), values);
+  }
+
+  void find_statistics_of_pieces(const KernelArgs& args, float* sums, float* squares,
+                                 const ChannelValues& values) const {
+    const PieceFolds folds(planes_);
+    const auto whole = planes_.whole_channels();
+    const auto results = planes_.channels * planes_.blocks;
+    const auto x = stored_x_->images_over(args.inputs[0]);
+    launch(args.stream, "batch_normalization_sums_of_pieces", folds.shape(),
+           fold_pieces_kernel<ElementTerms>, folds, ElementTerms{x, {{sums, results}}});
+    launch(args.stream, "batch_normalization_means", whole.shape(), channel_means_kernel, whole,
+           Global<const float>(sums, results), values);
+    const Global<const float> means(args.out<float>(3), planes_.channels);
+    launch(args.stream, "batch_normalization_squares_of_pieces", folds.shape(),
+           fold_pieces_kernel<SquareTerms>, folds, SquareTerms{x, {{squares, results}}, means});
   }
 
   template <int kEach>
@@ -248,7 +369,7 @@ class BatchNormalizationKernel : public Kernel {
   BatchNormalization op_;
   ChannelPlanes planes_;
   ImageSpan x_, y_;
-  std::optional<StoredChannels> stored_y_;
+  std::optional<StoredChannels> stored_x_, stored_y_;
 };
 
 }  // namespace

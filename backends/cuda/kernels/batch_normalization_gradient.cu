@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernels/channel_planes.cuh"
+#include <utility>
+
+#include "backends/cuda/kernels/channel_pieces.cuh"
 #include "core/ops/batch_normalization.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
@@ -17,6 +19,13 @@ struct ChannelGradient {
   float mean, deviation, factor, bias;
   bool relu;
 
+  __device__ ChannelGradient(float channel_mean, float channel_deviation, float channel_factor,
+                             float channel_bias, bool has_relu)
+      : mean(channel_mean),
+        deviation(channel_deviation),
+        factor(channel_factor),
+        bias(channel_bias),
+        relu(has_relu) {}
   __device__ ChannelGradient(const GradientValues& values, std::int64_t channel)
       : mean(values.mean[channel]), deviation(values.deviation[channel]), relu(values.relu) {
     const float scale = values.scale[channel];
@@ -152,6 +161,81 @@ __global__ void normalize_gradient_channels_last_kernel(ChannelTiles<kEach> tile
       });
 }
 
+// The same where x or dy is stored channels last. X, Dy: LastPieces or PlanePieces.
+
+template <class X, class Dy>
+struct PieceSources {
+  X x;
+  Dy dy;
+
+  struct Pieces {
+    decltype(std::declval<X>().read(0, 0, 0)) x;
+    decltype(std::declval<Dy>().read(0, 0, 0)) dy;
+
+    __device__ InputPair<1> at(int c) const {
+      return {{{static_cast<float>(x[c])}}, {{static_cast<float>(dy[c])}}};
+    }
+  };
+  __device__ Pieces read(std::int64_t image, std::int64_t position, std::int64_t channel) const {
+    return {x.read(image, position, channel), dy.read(image, position, channel)};
+  }
+};
+
+/// Terms of PieceFolds: dy and dy xhat.
+template <class Sources>
+struct GradientTerms {
+  static constexpr int kSums = 2;
+  Sources from;
+  GradientValues values;
+  Global<float> results[kSums];
+  /// Values of the eight channels.
+  float mean[kPieceElements] = {}, deviation[kPieceElements] = {};
+  float factor[kPieceElements] = {}, bias[kPieceElements] = {};
+
+  __device__ void begin(std::int64_t channel) {
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      const ChannelGradient k(values, channel + c);
+      mean[c] = k.mean;
+      deviation[c] = k.deviation;
+      factor[c] = k.factor;
+      bias[c] = k.bias;
+    }
+  }
+  __device__ auto read(std::int64_t image, std::int64_t position, std::int64_t channel) const {
+    return from.read(image, position, channel);
+  }
+  __device__ void add(const typename Sources::Pieces& pieces, int c, float (&sums)[kSums]) const {
+    const ChannelGradient k(mean[c], deviation[c], factor[c], bias[c], values.relu);
+    const auto in = pieces.at(c);
+    const float gradient = k.arriving(in.x[0], in.dy[0]);
+    sums[0] += gradient;
+    sums[1] += gradient * ((in.x[0] - k.mean) * k.deviation);
+  }
+};
+
+template <class Sources>
+__global__ void gradient_pieces_kernel(PieceFolds folds, GradientTerms<Sources> terms) {
+  folds.fold(terms);
+}
+
+/// dx. The totals are complete.
+template <class Sources, class Target>
+__global__ void normalize_gradient_pieces_kernel(ChannelTiles<kMapPositions> tiles,
+                                                 ChannelPlanes planes, Sources from,
+                                                 GradientValues values, Target dx) {
+  map_pieces(
+      tiles, planes.plane, dx,
+      [&](auto image, auto position, auto channel) { return from.read(image, position, channel); },
+      [&](auto channel) {
+        const float dscale = values.dscale[channel], dbias = values.dbias[channel];
+        const InputGradient gradient(values, channel, dscale, dbias, planes.elements());
+        return [gradient](const typename Sources::Pieces& pieces, int c) {
+          return gradient(pieces.at(c))[0];
+        };
+      });
+}
+
 class BatchNormalizationGradientKernel : public Kernel {
  public:
   BatchNormalizationGradientKernel(const KernelQuery& query, Device&)
@@ -159,11 +243,14 @@ class BatchNormalizationGradientKernel : public Kernel {
         x_(query.inputs[0]),
         dy_(query.inputs[1]),
         dx_(query.outputs[0]),
+        stored_x_(stored_channels(query.inputs[0])),
+        stored_dy_(stored_channels(query.inputs[1])),
         stored_dx_(stored_channels(query.outputs[0])),
         relu_(!query.as<BatchNormalizationGradient>().activation.empty()) {}
   static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
-    return channels_last_output(query);
+    const bool takes = may_be_rounded(query, query.inputs[0]);
+    return {.inputs = {takes, takes}, .output = takes};
   }
   std::size_t scratch_bytes() const override { return 2 * planes_.result_bytes(); }
 
@@ -180,6 +267,7 @@ class BatchNormalizationGradientKernel : public Kernel {
                              .dbias = {args.out<float>(2), channels},
                              .relu = relu_};
     if (relu_) values.bias = {args.in<float>(5), channels};
+    if (stored_x_ || stored_dy_) return run_pieces(args, sums, products, values);
     const auto plane = planes_.plane;
     const bool reads_fours =
         moves_fours({plane, x_.stride, dy_.stride}, args.inputs[0], args.inputs[1]);
@@ -190,8 +278,7 @@ class BatchNormalizationGradientKernel : public Kernel {
            ChannelResults{{products, results}, planes_.blocks});
     const Global<const float> all_sums(sums, results), all_products(products, results);
     if (stored_dx_) {
-      launch(args.stream, "batch_normalization_gradient_totals", planes_.whole_channels().shape(),
-             gradient_totals_kernel, planes_.whole_channels(), all_sums, all_products, values);
+      complete_totals(args, all_sums, all_products, values);
       return reads_fours ? write_channels_last<4>(args, values)
                          : write_channels_last<1>(args, values);
     }
@@ -202,6 +289,54 @@ class BatchNormalizationGradientKernel : public Kernel {
   }
 
  private:
+  void complete_totals(const KernelArgs& args, Global<const float> sums,
+                       Global<const float> products, const GradientValues& values) const {
+    launch(args.stream, "batch_normalization_gradient_totals", planes_.whole_channels().shape(),
+           gradient_totals_kernel, planes_.whole_channels(), sums, products, values);
+  }
+
+  /// x or dy is stored channels last.
+  void run_pieces(const KernelArgs& args, float* sums, float* products,
+                  const GradientValues& values) const {
+    const auto run = [&]<class X, class Dy>(const X& x, const Dy& dy) {
+      run_sources(args, PieceSources<X, Dy>{x, dy}, sums, products, values);
+    };
+    const auto in_planes = [&](const ImageSpan& span, std::size_t input) {
+      return PlanePieces<const float>{span.over(args.in<float>(input)), planes_.plane};
+    };
+    const auto last = [&](const StoredChannels& stored, std::size_t input) {
+      return LastPieces<const BFloat16>{stored.images_over(args.inputs[input])};
+    };
+    if (!stored_x_) return run(in_planes(x_, 0), last(*stored_dy_, 1));
+    if (!stored_dy_) return run(last(*stored_x_, 0), in_planes(dy_, 1));
+    run(last(*stored_x_, 0), last(*stored_dy_, 1));
+  }
+
+  template <class Sources>
+  void run_sources(const KernelArgs& args, const Sources& from, float* sums, float* products,
+                   const GradientValues& values) const {
+    const auto results = planes_.channels * planes_.blocks;
+    const PieceFolds folds(planes_);
+    launch(args.stream, "batch_normalization_gradient_sums_of_pieces", folds.shape(),
+           gradient_pieces_kernel<Sources>, folds,
+           GradientTerms<Sources>{from, values, {{sums, results}, {products, results}}});
+    complete_totals(args, {sums, results}, {products, results}, values);
+    const ChannelTiles<kMapPositions> tiles = piece_tiles();
+    const auto write = [&]<class Target>(const Target& dx) {
+      launch(args.stream, "batch_normalization_gradient_pieces", tiles.shape(),
+             normalize_gradient_pieces_kernel<Sources, Target>, tiles, planes_, from, values, dx);
+    };
+    if (stored_dx_) {
+      write(LastPieces<BFloat16>{stored_dx_->images_over(args.outputs[0])});
+    } else {
+      write(PlanePieces<float>{dx_.over(args.out<float>(0)), planes_.plane});
+    }
+  }
+
+  ChannelTiles<kMapPositions> piece_tiles() const {
+    return (stored_x_ ? stored_x_ : stored_dy_)->template tiles<kMapPositions>();
+  }
+
   template <int kEach>
   void write_channels_last(const KernelArgs& args, const GradientValues& values) const {
     const auto tiles = stored_dx_->tiles<kEach>();
@@ -213,7 +348,7 @@ class BatchNormalizationGradientKernel : public Kernel {
 
   ChannelPlanes planes_;
   ImageSpan x_, dy_, dx_;
-  std::optional<StoredChannels> stored_dx_;
+  std::optional<StoredChannels> stored_x_, stored_dy_, stored_dx_;
   bool relu_;
 };
 

@@ -45,7 +45,7 @@ struct ChannelPlanes {
   __device__ std::int64_t channel() const { return blockIdx.x / parts; }
   /// True when this thread writes the values of a channel.
   __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
-  __device__ float elements() const { return static_cast<float>(batch * plane); }
+  TRIPTYCH_HOST_DEVICE float elements() const { return static_cast<float>(batch * plane); }
 
   /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this team.
   /// Teams without a block get one beyond the end, without elements.

@@ -86,6 +86,26 @@ class ChannelTiles {
   std::int64_t across_, down_;  ///< tiles of a warp, along positions and pieces
 };
 
+/// Eight channels of a position, as they are stored.
+using ChannelPiece = Vector<BFloat16, kPieceElements>;
+
+/// Images [N, positions, pitch] in bfloat16.
+template <class T>
+struct LastImages {
+  Global<T> data;
+  std::int64_t positions = 0, pitch = 0;
+
+  /// The channels from `channel` on, a multiple of eight.
+  __device__ ChannelPiece piece(std::int64_t image, std::int64_t position,
+                                std::int64_t channel) const {
+    return data.template load<kPieceElements>((image * positions + position) * pitch + channel);
+  }
+  __device__ void put(std::int64_t image, std::int64_t position, std::int64_t channel,
+                      const ChannelPiece& values) const {
+    data.template store<kPieceElements>((image * positions + position) * pitch + channel, values);
+  }
+};
+
 /// An operand that is stored channels last.
 struct StoredChannels {
   ChannelsLast format;
@@ -108,6 +128,12 @@ struct StoredChannels {
   Global<const BFloat16> over(const std::byte* data) const {
     return {reinterpret_cast<const BFloat16*>(data), span()};
   }
+  LastImages<BFloat16> images_over(std::byte* data) const {
+    return {over(data), images.positions, format.pitch};
+  }
+  LastImages<const BFloat16> images_over(const std::byte* data) const {
+    return {over(data), images.positions, format.pitch};
+  }
   /// Elements from the first to the last.
   std::int64_t span() const {
     return (images.images * images.positions - 1) * format.pitch + images.channels;
@@ -119,11 +145,12 @@ inline std::optional<StoredChannels> stored_channels(const Operand& operand) {
   return std::nullopt;
 }
 
-/// Output 0 may be stored channels last: its readers then round it. The contract bf16 has them.
-inline ChannelsLastOperands channels_last_output(const KernelQuery& query) {
-  const auto& shape = query.outputs[0].spec.shape;
-  return {.output = query.contract == Contract::Bf16 && shape.rank() == 4 &&
-                    shape[1] % kPieceElements == 0};
+/// True when the contract has the operand rounded where it is stored, and its channels are whole in
+/// pieces.
+inline bool may_be_rounded(const KernelQuery& query, const Operand& operand) {
+  const auto& spec = operand.spec;
+  return query.contract == Contract::Bf16 && spec.dtype == DType::F32 && spec.shape.rank() == 4 &&
+         spec.shape[1] % kPieceElements == 0;
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
 #include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
@@ -41,7 +42,11 @@ std::optional<PixelBox> pixel_box(std::int64_t width, std::int64_t height, std::
   return best;
 }
 
+/// Out: float in planes, or BFloat16 with the channels of a position together.
+template <class Out>
 struct HopperConvProblem {
+  static constexpr bool kTurned = std::is_same_v<Out, BFloat16>;
+
   TensorMap weights;  ///< [rows, taps, channels]
   TensorMap pixels;   ///< [images, height, width, channels]
   Global<const Tap> taps;
@@ -49,8 +54,9 @@ struct HopperConvProblem {
   int box_width = 0, box_height = 0, box_images = 0;  ///< powers of two
   std::int64_t rows = 0, width = 0, height = 0, images = 0;
   std::int64_t row_tiles = 0, across = 0, down = 0, deep = 0;
-  Global<float> y;
-  std::int64_t y_image = 0, y_plane = 0;
+  Global<Out> y;
+  std::int64_t y_image = 0;  ///< elements from an image to the next
+  std::int64_t y_step = 0;   ///< from a plane, or a position, to the next
   bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
   FloatFinish finish;
 
@@ -74,17 +80,38 @@ struct HopperConvProblem {
     load_box(tiles.b, stage * HopperTiles::kColumns, pixels,
              {channel, tile.x + tap.dx, tile.y + tap.dy, tile.image}, full);
   }
+  /// A position of the output.
+  struct Pixel {
+    std::int64_t x, y, image;
+    bool inside;
+  };
+  __device__ Pixel pixel(const Tile& tile, int n) const {
+    Pixel at = {tile.x + (n & ((1 << box_width) - 1)),
+                tile.y + (n >> box_width & ((1 << box_height) - 1)),
+                tile.image + (n >> (box_width + box_height)), false};
+    at.inside = at.x < width && at.y < height && at.image < images;
+    return at;
+  }
+  __device__ int rows_of(const Tile& tile) const { return static_cast<int>(rows) - tile.m; }
+  __device__ float finished(const Tile& tile, int m, float sum) const {
+    return finish(tile.m + m, canonical(sum));
+  }
+  __device__ void store_piece(const Tile& tile, int m, int n, const Piece& piece) const {
+    const Pixel at = pixel(tile, n);
+    if (!at.inside) return;
+    const std::int64_t position = at.y * width + at.x;
+    y.template store<8>(at.image * y_image + position * y_step + tile.m + m, piece);
+  }
   __device__ void store_pair(const Tile& tile, int m, int n, float first, float second) const {
     const std::int64_t channel = tile.m + m;
-    const std::int64_t x = tile.x + (n & ((1 << box_width) - 1));
-    const std::int64_t row = tile.y + (n >> box_width & ((1 << box_height) - 1));
-    const std::int64_t image = tile.image + (n >> (box_width + box_height));
-    if (channel >= rows || x >= width || row >= height || image >= images) return;
-    const std::int64_t at = image * y_image + channel * y_plane + row * width + x;
+    const Pixel to = pixel(tile, n);
+    if (channel >= rows || !to.inside) return;
+    const std::int64_t x = to.x;
+    const std::int64_t at = to.image * y_image + channel * y_step + to.y * width + x;
     first = finish(channel, canonical(first));
     second = finish(channel, canonical(second));
     if (whole_pairs) {
-      y.store<2>(at, {{first, second}});
+      y.template store<2>(at, {{first, second}});
       return;
     }
     y[at] = first;
@@ -117,7 +144,8 @@ class HopperConv : public Kernel {
 
   /// In whole steps of channels: behind them lie the channels of others, where it is in a concat.
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
-    return {.inputs = {reads_channels_last(query.inputs[0], 1, HopperTiles::kDepth)}};
+    return {.inputs = {reads_channels_last(query.inputs[0], 1, HopperTiles::kDepth)},
+            .output = may_be_rounded(query, query.outputs[0])};
   }
 
   HopperConv(const KernelQuery& query, Device& device)
@@ -126,6 +154,7 @@ class HopperConv : public Kernel {
         x_(query.inputs[0], 1, sides_.in_channels, sides_.in_plane()),
         w_span_(span_of(query.inputs[1])),
         y_(query.outputs[0]),
+        stored_y_(stored_channels(query.outputs[0])),
         relu_(has_relu(query.as<Op>())),
         phases_(conv_phases(device, g_.window, kTransposed)) {}
 
@@ -136,22 +165,37 @@ class HopperConv : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
+    stored_y_
+        ? run_with<BFloat16>(args, {stored_y_->span(), sides_.out_plane() * stored_y_->format.pitch,
+                                    stored_y_->format.pitch})
+        : run_with<float>(args, {span_of(y_), y_.outer_stride, sides_.out_plane()});
+  }
+
+ private:
+  /// Elements of y, and from an image and a plane or position to the next.
+  struct Layout {
+    std::int64_t span, image, step;
+  };
+
+  template <class Out>
+  void run_with(const KernelArgs& args, const Layout& y) {
     const auto& phase = phases_[0];
     const auto pixels = x_.round(args.stream, args.inputs[0], args.scratch);
     round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
-    const auto problem = problem_of(args, phase, static_cast<const BFloat16*>(pixels.address()));
+    const auto problem =
+        problem_of<Out>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
     launch_hopper_gemm(args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
                        problem.row_tiles * problem.across * problem.down * problem.deep);
   }
 
- private:
   static GemmSizes sizes_of(const ConvGeometry& g, const ConvSides& sides) {
     return {1, sides.out_channels, g.batch * sides.out_plane(),
             padded(sides.in_channels) * g.taps()};
   }
 
-  HopperConvProblem problem_of(const KernelArgs& args, const ConvPhase& phase,
-                               const BFloat16* pixels) const {
+  template <class Out>
+  HopperConvProblem<Out> problem_of(const KernelArgs& args, const ConvPhase& phase,
+                                    const BFloat16* pixels, const Layout& y) const {
     const auto channels = padded(sides_.in_channels);
     const auto box = pixel_box(sides_.out[1], sides_.out[0], g_.batch).value();
     const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
@@ -175,9 +219,9 @@ class HopperConv : public Kernel {
         .across = box.across(sides_.out[1]),
         .down = box.down(sides_.out[0]),
         .deep = box.deep(g_.batch),
-        .y = {args.out<float>(0), span_of(y_)},
-        .y_image = y_.outer_stride,
-        .y_plane = sides_.out_plane(),
+        .y = {args.out<Out>(0), y.span},
+        .y_image = y.image,
+        .y_step = y.step,
         .whole_pairs = sides_.out[1] % 2 == 0 && y_.outer_stride % 2 == 0,
         .finish = FloatFinish(args, sides_.out_channels, relu_)};
   }
@@ -187,6 +231,7 @@ class HopperConv : public Kernel {
   RoundedImages x_;
   std::int64_t w_span_;
   Operand y_;
+  std::optional<StoredChannels> stored_y_;
   bool relu_;
   std::vector<ConvPhase> phases_;  ///< one
 };

@@ -17,7 +17,10 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 /// Parts of products. A Problem has `tile(number)`, which gives tile `number` of y as its
 /// own type; `steps()`, of 64 values of k each. `load(tiles, stage, tile, step, full)`, which asks
 /// for kRows rows of a and kColumns rows of b, and `store_pair(tile, m, n, first, second)`, sums of
-/// two neighbours along n, the first even, counted from the tile's first.
+/// two neighbours along n, the first even, counted from the tile's first. With kTurned the products
+/// are those of b with a, and a thread stores neighbours along m: `rows_of(tile)`, a multiple of 8,
+/// counts the rows of the tile inside of y, `finished(tile, m, sum)` is an element of y, and
+/// `store_piece(tile, m, n, piece)` stores eight, rounded.
 struct HopperTiles {
   static constexpr int kRows = 128, kColumns = 256, kDepth = 64, kStages = 4;
   static constexpr int kConsumers = 2, kThreads = (1 + kConsumers) * 128;
@@ -54,13 +57,12 @@ __device__ void produce(HopperTiles& tiles, const Problem& problem, std::int64_t
   }
 }
 
-/// A warpgroup's 64 rows of a tile of y.
+/// A warp's 16 rows of a tile of y, from m on.
 template <class Problem>
-__device__ void store_sums(const Problem& problem, std::int64_t number, int consumer,
-                           const WarpgroupSums (&sums)[2]) {
-  const auto tile = problem.tile(number);
-  const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32;
-  const int m = consumer * WarpgroupSums::kRows + thread / 32 * 16 + lane / 4;
+__device__ void store_pairs(const Problem& problem, const typename Problem::Tile& tile, int m,
+                            const WarpgroupSums (&sums)[2]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  m += lane / 4;
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
 #pragma unroll
@@ -73,10 +75,86 @@ __device__ void store_sums(const Problem& problem, std::int64_t number, int cons
   }
 }
 
+/// Four pairs of each of four neighbouring threads turned: thread i of them gets pair i of all.
+__device__ inline void turn_pairs(Vector<Pair, 4>& pairs) {
+  const auto exchange = [&](int low, int high) {
+    const int distance = high - low;
+    const bool upper = (static_cast<int>(threadIdx.x) & distance) != 0;
+    const Pair got = __shfl_xor_sync(~0U, upper ? pairs[low] : pairs[high], distance);
+    pairs[low] = upper ? got : pairs[low];
+    pairs[high] = upper ? pairs[high] : got;
+  };
+  exchange(0, 1);
+  exchange(2, 3);
+  exchange(0, 2);
+  exchange(1, 3);
+}
+
+/// Column n of y, with kTurned, from the sums of a thread and its neighbours. Four threads exchange
+/// sums, so that each stores eight rows at once. `half`: rows 0 to 7 or 8 to 15 of the sums.
+template <class Problem>
+__device__ void store_pieces(const Problem& problem, const typename Problem::Tile& tile, int n,
+                             int half, const WarpgroupSums& sums) {
+  const int rows = problem.rows_of(tile), lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int first = 0; first < WarpgroupSums::kColumns; first += 32) {
+    if (first >= rows) continue;
+    Vector<Pair, 4> pairs = {};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const FragmentC& c = sums.columns[first / 8 + j];
+      const int m = first + 8 * j + lane % 4 * 2;
+      if (m < rows) {
+        pairs[j] = rounded_pair(problem.finished(tile, m, c.sums[2 * half]),
+                                problem.finished(tile, m + 1, c.sums[2 * half + 1]));
+      }
+    }
+    turn_pairs(pairs);
+    const int m = first + lane % 4 * 8;
+    if (m < rows) problem.store_piece(tile, m, n, __builtin_bit_cast(Piece, pairs));
+  }
+}
+
+/// A warpgroup's share of a tile of y: 64 rows, or 128 columns.
+template <class Problem>
+__device__ void store_sums(const Problem& problem, std::int64_t number, int consumer,
+                           const WarpgroupSums (&sums)[2]) {
+  const auto tile = problem.tile(number);
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  if constexpr (Problem::kTurned) {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      const int n = (2 * consumer + part) * WarpgroupSums::kRows + thread / 32 * 16;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        store_pieces(problem, tile, n + 8 * half + thread % 32 / 4, half, sums[part]);
+      }
+    }
+  } else {
+    store_pairs(problem, tile, consumer * WarpgroupSums::kRows + thread / 32 * 16, sums);
+  }
+}
+
+/// Starts a warpgroup's products of a stage.
+template <class Problem>
+__device__ void multiply_stage(HopperTiles& tiles, const RingPlace& place, int consumer,
+                               WarpgroupSums (&sums)[2]) {
+  constexpr int kRows = HopperTiles::kRows, kColumns = HopperTiles::kColumns;
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    if constexpr (Problem::kTurned) {
+      const int n = (2 * consumer + part) * WarpgroupSums::kRows;
+      multiply_tiles(sums[part], tiles.b, place.stage * kColumns + n, tiles.a, place.stage * kRows);
+    } else {
+      multiply_tiles(sums[part], tiles.a, place.stage * kRows + consumer * WarpgroupSums::kRows,
+                     tiles.b, place.stage * kColumns + part * WarpgroupSums::kColumns);
+    }
+  }
+}
+
 template <class Problem>
 __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t count,
                         int consumer) {
-  constexpr int kRows = HopperTiles::kRows, kColumns = HopperTiles::kColumns;
   const int steps = problem.steps();
   RingPlace place;
   for (std::int64_t number = blockIdx.x; number < count; number += gridDim.x) {
@@ -85,11 +163,7 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
     for (int step = 0; step < steps; ++step, place.advance()) {
       tiles.full[place.stage].wait(place.parity);
       fence_products(sums);
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        multiply_tiles(sums[part], tiles.a, place.stage * kRows + consumer * WarpgroupSums::kRows,
-                       tiles.b, place.stage * kColumns + part * WarpgroupSums::kColumns);
-      }
+      multiply_stage<Problem>(tiles, place, consumer, sums);
       commit_products(sums);
       wait_products<1>(sums);  // but those just started
       if (before >= 0) tiles.empty[before].arrive_warpgroup();

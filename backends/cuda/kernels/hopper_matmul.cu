@@ -9,6 +9,8 @@ namespace {
 
 /// a [m, k] and b [n, k], each a stack of all matrices of the batch.
 struct HopperMatMulProblem {
+  static constexpr bool kTurned = false;
+
   GemmSizes sizes;
   TensorMap left, right;
   Global<float> y;

@@ -15,17 +15,6 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 using TapIndex = std::uint8_t;  ///< MaxPoolWithIndex's second output
 
-/// Images [N, positions, pitch].
-template <class T>
-struct LastImages {
-  Global<T> data;
-  std::int64_t positions = 0, pitch = 0;
-
-  __device__ std::int64_t at(std::int64_t image, std::int64_t position) const {
-    return (image * positions + position) * pitch;
-  }
-};
-
 /// The largest elements of a window in eight channels.
 struct LargestPiece {
   float values[kPieceElements] = {};
@@ -36,7 +25,7 @@ struct LargestPiece {
                           std::int64_t image, std::int64_t channel, std::int64_t output) {
     bool begins = true;
     steps.for_each_input(output, [&](std::int64_t input, std::int64_t tap) {
-      const auto piece = x.data.template load<kPieceElements>(x.at(image, input) + channel);
+      const auto piece = x.piece(image, input, channel);
 #pragma unroll
       for (int c = 0; c < kPieceElements; ++c) {
         const auto value = static_cast<float>(piece[c]);
@@ -67,7 +56,7 @@ __global__ void max_pool_channels_last_kernel(Steps<kTwoByTwo> steps, ChannelTil
         rounded[c] = BFloat16(largest.values[c]);
         taps[c][p] = largest.taps[c];
       }
-      y.data.template store<kPieceElements>(y.at(image, position + p) + channel, rounded);
+      y.put(image, position + p, channel, rounded);
     }
     if constexpr (kIndex) {
 #pragma unroll
@@ -81,6 +70,12 @@ __global__ void max_pool_channels_last_kernel(Steps<kTwoByTwo> steps, ChannelTil
       }
     }
   });
+}
+
+/// True when accesses of kEach indices, and of one tile of kEach outputs, are whole.
+template <int kEach>
+bool moves_taps(std::int64_t outputs, const Planes& index, const std::byte* memory) {
+  return outputs % kEach == 0 && index.image_stride % kEach == 0 && is_aligned<kEach>(memory);
 }
 
 /// PoolOp: MaxPool, or MaxPoolWithIndex. Its index stays in planes.
@@ -101,7 +96,7 @@ class MaxPoolChannelsLast : public PoolKernel {
     bool fours = out_size() % 4 == 0;
     if constexpr (kIndex) {
       index = PlaneArray(*index_, out_size(), args.out<TapIndex>(1));
-      fours = fours && index_->image_stride % 4 == 0 && is_aligned<4>(args.outputs[1]);
+      fours = moves_taps<4>(out_size(), *index_, args.outputs[1]);
     }
     fours ? launch_tiles<4>(args, index) : launch_tiles<1>(args, index);
   }
@@ -109,8 +104,8 @@ class MaxPoolChannelsLast : public PoolKernel {
  private:
   template <int kEach>
   void launch_tiles(const KernelArgs& args, const PlaneArray<TapIndex>& index) const {
-    const LastImages<const BFloat16> x = {x_.over(args.inputs[0]), in_size(), x_.format.pitch};
-    const LastImages<BFloat16> y = {y_.over(args.outputs[0]), out_size(), y_.format.pitch};
+    const auto x = x_.images_over(args.inputs[0]);
+    const auto y = y_.images_over(args.outputs[0]);
     const auto tiles = y_.template tiles<kEach>();
     with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
       launch(args.stream, "max_pool_channels_last", tiles.shape(),
@@ -124,7 +119,7 @@ class MaxPoolChannelsLast : public PoolKernel {
 
 /// x and y, or neither.
 inline ChannelsLastOperands channels_last_max_pool(const KernelQuery& query) {
-  const bool takes = query.inputs[0].spec.dtype == DType::F32 && channels_last_output(query).output;
+  const bool takes = may_be_rounded(query, query.outputs[0]);
   return {.inputs = {takes}, .output = takes, .all_or_none = true};
 }
 

@@ -150,11 +150,119 @@ class MaxPoolIndexGradientKernel : public PoolKernel {
   Planes index_, dy_, dx_;
 };
 
+/// dx of adjacent 2 x 2 windows that cover it. A thread owns eight channels of kEach windows side
+/// by side: it reads their gradients and the index, and writes four positions per window.
+template <int kEach>
+__global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> tiles,
+                                       PlaneArray<const TapIndex> index,
+                                       LastImages<const BFloat16> dy, LastImages<BFloat16> dx) {
+  tiles.for_tile([&](std::int64_t image, std::int64_t, std::int64_t piece, std::int64_t position) {
+    const std::int64_t channel = piece * kPieceElements;
+    Vector<TapIndex, kEach> taps[kPieceElements];
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      const std::int64_t at = image * index.image_stride + (channel + c) * index.size + position;
+      if constexpr (kEach > 1) {
+        taps[c] = index.data.template load<kEach>(at);
+      } else {
+        taps[c][0] = index.data[at];
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < kEach; ++p) {
+      const ChannelPiece gradient = dy.piece(image, position + p, channel);
+      steps.for_each_input(position + p, [&](std::int64_t input, std::int64_t tap) {
+        ChannelPiece spread;
+#pragma unroll
+        for (int c = 0; c < kPieceElements; ++c) {
+          const float sum = exact::canonical(0.0F + static_cast<float>(gradient[c]));
+          spread[c] = BFloat16(taps[c][p] == tap ? sum : 0);
+        }
+        dx.put(image, input, channel, spread);
+      });
+    }
+  });
+}
+
+/// dx of any windows. A thread owns eight channels of a position.
+__global__ void max_pool_gather_kernel(Steps<false> steps, ChannelTiles<1> tiles,
+                                       PlaneArray<const TapIndex> index,
+                                       LastImages<const BFloat16> dy, LastImages<BFloat16> dx) {
+  tiles.for_tile([&](std::int64_t image, std::int64_t, std::int64_t piece, std::int64_t position) {
+    const std::int64_t channel = piece * kPieceElements;
+    float sums[kPieceElements] = {};
+    steps.for_each_output(position, [&](std::int64_t output, std::int64_t tap) {
+      const ChannelPiece gradient = dy.piece(image, output, channel);
+#pragma unroll
+      for (int c = 0; c < kPieceElements; ++c) {
+        const TapIndex best =
+            index.data[image * index.image_stride + (channel + c) * index.size + output];
+        if (best == tap) sums[c] += static_cast<float>(gradient[c]);
+      }
+    });
+    ChannelPiece rounded;
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) rounded[c] = BFloat16(exact::canonical(sums[c]));
+    dx.put(image, position, channel, rounded);
+  });
+}
+
+class MaxPoolGradientChannelsLast : public PoolKernel {
+ public:
+  /// dy and dx, or neither.
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    const bool takes = may_be_rounded(query, query.outputs[0]);
+    return {.inputs = {false, takes}, .output = takes, .all_or_none = true};
+  }
+
+  explicit MaxPoolGradientChannelsLast(const KernelQuery& query)
+      : PoolKernel(query.as<MaxPoolIndexGradient>().window()),
+        index_(query.inputs[0]),
+        dy_(query.inputs[1]),
+        dx_(query.outputs[0]) {}
+
+  void run(const KernelArgs& args) override {
+    const auto& w = window();
+    if (!is_two_by_two(w) || 2 * w.out[0] != w.in[0] || 2 * w.out[1] != w.in[1]) {
+      const auto tiles = dx_.tiles<1>();
+      launch(args.stream, "max_pool_gather", tiles.shape(), max_pool_gather_kernel, Steps<false>{w},
+             tiles, index(args), dy_.images_over(args.inputs[1]), dx_.images_over(args.outputs[0]));
+    } else if (moves_taps<4>(out_size(), index_, args.inputs[0])) {
+      spread<4>(args);
+    } else {
+      spread<1>(args);
+    }
+  }
+
+ private:
+  PlaneArray<const TapIndex> index(const KernelArgs& args) const {
+    return {index_, out_size(), args.in<TapIndex>(0)};
+  }
+  template <int kEach>
+  void spread(const KernelArgs& args) const {
+    const auto tiles = dy_.tiles<kEach>();
+    launch(args.stream, "max_pool_spread", tiles.shape(), max_pool_spread_kernel<kEach>,
+           Steps<true>{window()}, tiles, index(args), dy_.images_over(args.inputs[1]),
+           dx_.images_over(args.outputs[0]));
+  }
+
+  Planes index_;
+  StoredChannels dy_, dx_;
+};
+
+std::unique_ptr<Kernel> prepare_max_pool_index_gradient(const KernelQuery& query, Device& device) {
+  if (query.outputs[0].channels_last) return std::make_unique<MaxPoolGradientChannelsLast>(query);
+  return std::make_unique<MaxPoolIndexGradientKernel>(query, device);
+}
+
 }  // namespace
 
 void add_pool_index_kernels(KernelList& list) {
   list.push_back(max_pool_entry(MaxPoolWithIndex::kName, &prepare_max_pool_index));
-  list.push_back(kernel_entry<MaxPoolIndexGradientKernel>(MaxPoolIndexGradient::kName, "planes"));
+  auto gradient = kernel_entry<MaxPoolIndexGradientKernel>(MaxPoolIndexGradient::kName, "planes");
+  gradient.channels_last = &MaxPoolGradientChannelsLast::channels_last;
+  gradient.prepare = &prepare_max_pool_index_gradient;
+  list.push_back(gradient);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

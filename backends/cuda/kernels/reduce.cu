@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernels/elementwise.cuh"
+#include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/operand_span.h"
 #include "backends/cuda/kernels/reduction.cuh"
 #include "core/ops/axes.h"
@@ -45,6 +45,19 @@ struct ReduceLayout {
       layout.row_stride = reduced_axes.strides.back()[0];
       --layout.rows.axes;
     }
+    return layout;
+  }
+
+  /// The sums over all positions of images that are stored channels last.
+  static ReduceLayout of_channels(const StoredChannels& x) {
+    const std::int64_t channels = x.images.channels, pitch = x.format.pitch;
+    const BroadcastWalk<1> none(Shape{}, {Dims{}});
+    ReduceLayout layout = {Positions(none), Positions(none)};
+    layout.count = layout.row = x.images.images * x.images.positions;
+    layout.row_stride = pitch;
+    layout.inner = layout.outputs = channels;
+    layout.blocks = std::max<std::int64_t>(reduction_blocks(layout.count), 1);
+    layout.x_span = x.span();
     return layout;
   }
 
@@ -123,10 +136,9 @@ struct ColumnSpace {
 
 /// The same where columns lie side by side. A block of threads owns a block of the tree for each of
 /// 32 columns: threadIdx.x is the column, threadIdx.y the lane of the tree, as many as are used.
-template <class Combine>
-__global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
-                                    Global<typename Combine::Type> results, ReduceLayout layout,
-                                    Divisor divisor) {
+template <class Combine, class X>
+__global__ void fold_columns_kernel(Global<const X> x, Global<typename Combine::Type> results,
+                                    ReduceLayout layout, Divisor divisor) {
   using T = typename Combine::Type;
   auto& space = shared<ColumnSpace<T>>();
   const int lane = static_cast<int>(threadIdx.y), lanes = static_cast<int>(blockDim.y);
@@ -142,8 +154,8 @@ __global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
     T total = Combine::kStart;
     if (column < layout.inner) {
       layout.for_each(first + lane, end, lanes, [&](std::int64_t offset) {
-        const T value = x[base + offset];
-        total = Combine()(total, value);
+        const X value = x[base + offset];
+        total = Combine()(total, static_cast<T>(value));
       });
     }
     space.lanes(lane, threadIdx.x) = total;
@@ -189,7 +201,9 @@ class ReduceKernel : public Kernel {
 
  public:
   explicit ReduceKernel(const KernelQuery& query)
-      : layout_(ReduceLayout::of(query.as<Reduce>(), query.inputs[0])),
+      : stored_x_(stored_channels(query.inputs[0])),
+        layout_(stored_x_ ? ReduceLayout::of_channels(*stored_x_)
+                          : ReduceLayout::of(query.as<Reduce>(), query.inputs[0])),
         divisor_{static_cast<float>(layout_.count), query.as<Reduce>().kind == ReduceKind::Mean} {}
 
   std::size_t scratch_bytes() const override {
@@ -215,16 +229,24 @@ class ReduceKernel : public Kernel {
 
   /// Blocks of the tree: by columns where enough adjacent ones fill a memory transaction.
   void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
-    const Global x(args.in<T>(0), layout_.x_span);
     const Global y(target, results());
-    if (layout_.inner < 8) return fold_rows(args, x, y, divisor);
+    if constexpr (std::is_same_v<Combine, SumOf<float>>) {
+      if (stored_x_) return fold_columns(args, stored_x_->over(args.inputs[0]), y, divisor);
+    }
+    const Global x(args.in<T>(0), layout_.x_span);
+    layout_.inner < 8 ? fold_rows(args, x, y, divisor) : fold_columns(args, x, y, divisor);
+  }
+
+  template <class X>
+  void fold_columns(const KernelArgs& args, const Global<const X>& x, const Global<T>& y,
+                    const Divisor& divisor) const {
     unsigned lanes = 1;
     while (lanes < kLanes && lanes < layout_.count) lanes *= 2;
     const auto chunks = (layout_.inner + kColumns - 1) / kColumns;
     launch(
         args.stream, "reduce_columns",
         {{limited(results() / layout_.inner * chunks)}, {kColumns, lanes}, sizeof(ColumnSpace<T>)},
-        fold_columns_kernel<Combine>, x, y, layout_, divisor);
+        fold_columns_kernel<Combine, X>, x, y, layout_, divisor);
   }
 
   void fold_rows(const KernelArgs& args, const Global<const T>& x, const Global<T>& y,
@@ -242,9 +264,18 @@ class ReduceKernel : public Kernel {
            fold_rows_kernel<Combine, 1>, x, y, layout_, divisor);
   }
 
+  std::optional<StoredChannels> stored_x_;
   ReduceLayout layout_;
   Divisor divisor_;
 };
+
+/// The sums or means of channels, which gradients of biases are.
+ChannelsLastOperands channels_last_sums(const KernelQuery& query) {
+  const auto& op = query.as<Reduce>();
+  const auto& x = query.inputs[0].spec.shape;
+  if (!may_be_rounded(query, query.inputs[0])) return {};
+  return {.inputs = {ReduceGeometry::of(op, x).reduced == std::vector{true, false, true, true}}};
+}
 
 struct ArgMaxLayout : AxisLines {
   bool last = false;  ///< of equal elements
@@ -319,7 +350,8 @@ class ArgMaxKernel : public Kernel {
 }  // namespace
 
 void add_reduce_kernels(KernelList& list) {
-  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_layout, &accepts_dense);
+  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_layout, &accepts_dense,
+                                             &channels_last_sums);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -24,6 +24,10 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 /// Two bfloat16, the one of the lower index in the lower half.
 using Pair = std::uint32_t;
 
+__device__ inline Pair rounded_pair(float first, float second) {
+  return Pair{BFloat16(first).bits} | Pair{BFloat16(second).bits} << 16;
+}
+
 struct FragmentA {
   Pair pairs[4];
 };

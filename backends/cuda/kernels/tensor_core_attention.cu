@@ -55,10 +55,6 @@ __device__ void copy_rows(CopyQueue& queue, Tile& to, int stage, const RoundedHe
   }
 }
 
-__device__ inline Pair rounded_pair(float first, float second) {
-  return Pair{BFloat16(first).bits} | Pair{BFloat16(second).bits} << 16;
-}
-
 /// State of a lane for its two queries, rows g and g + 8 of the warp's 16.
 template <int kChunks>
 struct WarpRows {

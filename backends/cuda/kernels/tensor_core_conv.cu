@@ -151,7 +151,7 @@ class TensorCoreConv : public Kernel {
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
     const auto groups = geometry_of(query.as<Op>(), query).groups;
     return {.inputs = {reads_channels_last(query.inputs[0], groups, kPieceElements)},
-            .output = groups == 1 && channels_last_output(query).output};
+            .output = groups == 1 && may_be_rounded(query, query.outputs[0])};
   }
 
   TensorCoreConv(const KernelQuery& query, Device& device)
