@@ -14,24 +14,6 @@
 namespace triptych {
 namespace {
 
-/// The window of a pooling operator over x. Refuses windows without any element of x.
-Window pool_window(std::string_view op, const WindowAttributes& attributes, const Shape& x,
-                   bool ceil_mode) {
-  require_image(op, "x", x);
-  const auto w =
-      resolve_window(op, attributes, spatial_sizes(x), attributes.kernel_shape, ceil_mode);
-  for (int axis = 0; axis < 2; ++axis) {
-    const bool padded = w.pad_begin[axis] > 0 || w.pad_end[axis] > 0;
-    const auto pad = std::max(w.pad_begin[axis], w.pad_end[axis]);
-    if (pad >= w.extent(axis) || (padded && w.dilation[axis] > w.in[axis])) {
-      throw_invalid(op, fmt::format("pads {} and dilations {} allow a window wholly in the padding "
-                                    "of x, {}; use less",
-                                    attributes.pads, attributes.dilations, to_string(x)));
-    }
-  }
-  return w;
-}
-
 TensorSpec pooled(const TensorSpec& x, const Window& window) {
   return {x.dtype, image_shape(x.shape.rank(), x.shape[0], x.shape[1], window.out)};
 }
@@ -45,8 +27,7 @@ void require_gradient_shape(std::string_view op, const TensorSpec& dy, const Ten
 template <class Gradient, class Pool>
 Gradient gradient_of(const Pool& op) {
   Gradient gradient;
-  static_cast<WindowAttributes&>(gradient) = op;
-  gradient.ceil_mode = op.ceil_mode;
+  static_cast<PoolAttributes&>(gradient) = op;
   return gradient;
 }
 
@@ -99,7 +80,21 @@ std::vector<double> divisors(const Window& window, bool count_include_pad) {
 
 }  // namespace
 
-Window MaxPool::window(const Shape& x) const { return pool_window(kName, *this, x, ceil_mode); }
+Window pool_window(std::string_view op, const PoolAttributes& attributes, const Shape& x) {
+  require_image(op, "x", x);
+  const auto w = resolve_window(op, attributes, spatial_sizes(x), attributes.kernel_shape,
+                                attributes.ceil_mode);
+  for (int axis = 0; axis < 2; ++axis) {
+    const bool padded = w.pad_begin[axis] > 0 || w.pad_end[axis] > 0;
+    const auto pad = std::max(w.pad_begin[axis], w.pad_end[axis]);
+    if (pad >= w.extent(axis) || (padded && w.dilation[axis] > w.in[axis])) {
+      throw_invalid(op, fmt::format("pads {} and dilations {} allow a window wholly in the padding "
+                                    "of x, {}; use less",
+                                    attributes.pads, attributes.dilations, to_string(x)));
+    }
+  }
+  return w;
+}
 
 std::vector<TensorSpec> MaxPool::infer(Specs inputs) const {
   require_inputs(kName, inputs, 1, 1);
@@ -125,10 +120,6 @@ void MaxPool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> 
   for (std::size_t i = 0; i < best.size(); ++i) {
     outputs[0].values[i] = inputs[0].values[best[i].index];
   }
-}
-
-Window MaxPoolGradient::window(const Shape& x) const {
-  return pool_window(kName, *this, x, ceil_mode);
 }
 
 std::vector<TensorSpec> MaxPoolGradient::infer(Specs inputs) const {
@@ -157,10 +148,6 @@ ErrorBound MaxPoolGradient::error_bound(Specs inputs) const {
   return {.absolute = 0x1p-24 * taps * (taps - 1)};
 }
 
-Window MaxPoolWithIndex::window(const Shape& x) const {
-  return pool_window(kName, *this, x, ceil_mode);
-}
-
 std::vector<TensorSpec> MaxPoolWithIndex::infer(Specs inputs) const {
   require_inputs(kName, inputs, 1, 1);
   require_dtype(kName, inputs, 0, DType::F32);
@@ -184,10 +171,6 @@ void MaxPoolWithIndex::reference(std::span<const RefTensor> inputs,
     outputs[0].values[i] = inputs[0].values[best[i].index];
     outputs[1].values[i] = static_cast<double>(best[i].tap);
   }
-}
-
-Window MaxPoolIndexGradient::window() const {
-  return pool_window(kName, *this, Shape(input_shape), ceil_mode);
 }
 
 std::vector<TensorSpec> MaxPoolIndexGradient::infer(Specs inputs) const {
@@ -215,8 +198,6 @@ void MaxPoolIndexGradient::reference(std::span<const RefTensor> inputs,
 ErrorBound MaxPoolIndexGradient::error_bound(Specs) const {
   return {.terms = static_cast<double>(window().taps())};
 }
-
-Window AveragePool::window(const Shape& x) const { return pool_window(kName, *this, x, ceil_mode); }
 
 std::vector<TensorSpec> AveragePool::infer(Specs inputs) const {
   require_inputs(kName, inputs, 1, 1);
@@ -266,10 +247,6 @@ std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, 
     count *= inside;
   }
   return count;
-}
-
-Window AveragePoolGradient::window() const {
-  return pool_window(kName, *this, Shape(input_shape), ceil_mode);
 }
 
 std::vector<TensorSpec> AveragePoolGradient::infer(Specs inputs) const {

@@ -7,19 +7,46 @@
 
 namespace triptych {
 
-/// y[n, c, p] = max over the window of x, or NaN if any is NaN. Padding never wins. x: [N, C, (H,)
-/// W]. Any dtype but bool.
-struct MaxPool : OpOf<MaxPool>, WindowAttributes {
-  static constexpr std::string_view kName = "MaxPool";
-  static constexpr std::string_view kSummary =
-      "y[n, c, p] = max over the window at p of x[n, c, .], or NaN if any is NaN";
+/// The attributes of a pooling operator with windows.
+struct PoolAttributes : WindowAttributes {
   bool ceil_mode = false;
 
-  static void visit(auto& self, auto& visitor) {
+  static void visit_pool(auto& self, auto& visitor) {
     visit_window(self, visitor);
     visitor("ceil_mode", self.ceil_mode);
   }
-  Window window(const Shape& x) const;
+  bool operator==(const PoolAttributes&) const = default;
+};
+
+/// The window of the pooling operator `op` over x. Throws InvalidArgument "[op] ..." where
+/// resolve_window does, and for windows without any element of x.
+Window pool_window(std::string_view op, const PoolAttributes& attributes, const Shape& x);
+
+/// A pooling operator whose operand 0 is x.
+template <class Derived>
+struct PoolOf : OpOf<Derived>, PoolAttributes {
+  static void visit(auto& self, auto& visitor) { visit_pool(self, visitor); }
+  Window window(const Shape& x) const { return pool_window(Derived::kName, *this, x); }
+};
+
+/// The gradient of one that does not read x. `input_shape` is x's shape.
+template <class Derived>
+struct PoolGradientOf : OpOf<Derived>, PoolAttributes {
+  std::vector<std::int64_t> input_shape;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_pool(self, visitor);
+    visitor("input_shape", self.input_shape);
+  }
+  Window window() const { return pool_window(Derived::kName, *this, Shape(input_shape)); }
+};
+
+/// y[n, c, p] = max over the window of x, or NaN if any is NaN. Padding never wins. x: [N, C, (H,)
+/// W]. Any dtype but bool.
+struct MaxPool : PoolOf<MaxPool> {
+  static constexpr std::string_view kName = "MaxPool";
+  static constexpr std::string_view kSummary =
+      "y[n, c, p] = max over the window at p of x[n, c, .], or NaN if any is NaN";
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> gradient(const GradientContext& context) const override;
@@ -30,18 +57,11 @@ struct MaxPool : OpOf<MaxPool>, WindowAttributes {
 
 /// dx of MaxPool from (x, dy): each dy goes to the first largest element (row-major) of its window,
 /// or to its last NaN, as in PyTorch. Overlapping windows add in ascending output order. f32.
-struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
+struct MaxPoolGradient : PoolOf<MaxPoolGradient> {
   static constexpr std::string_view kName = "MaxPoolGradient";
   static constexpr std::string_view kSummary =
       "dx[n, c, argmax of the window at p] += dy[n, c, p], the first of equal elements or the last "
       "NaN";
-  bool ceil_mode = false;
-
-  static void visit(auto& self, auto& visitor) {
-    visit_window(self, visitor);
-    visitor("ceil_mode", self.ceil_mode);
-  }
-  Window window(const Shape& x) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
@@ -52,39 +72,22 @@ struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
 /// MaxPool of f32 with a second output, index: for each element of y its tap, the number of its
 /// element of x in the window (row-major), by MaxPoolGradient's rule. u8, so windows have at most
 /// kMostTaps. The plan replaces a MaxPool that has a gradient by it (index_max_pools).
-struct MaxPoolWithIndex : OpOf<MaxPoolWithIndex>, WindowAttributes {
+struct MaxPoolWithIndex : PoolOf<MaxPoolWithIndex> {
   static constexpr std::string_view kName = "MaxPoolWithIndex";
   static constexpr std::string_view kSummary =
       "y as MaxPool, index[n, c, p] = tap of the window at p that holds y[n, c, p]";
   static constexpr std::int64_t kMostTaps = 256;
-  bool ceil_mode = false;
-
-  static void visit(auto& self, auto& visitor) {
-    visit_window(self, visitor);
-    visitor("ceil_mode", self.ceil_mode);
-  }
-  Window window(const Shape& x) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
-/// dx of MaxPoolWithIndex from (index, dy), with the bits of MaxPoolGradient. `input_shape` is x's
-/// shape. f32.
-struct MaxPoolIndexGradient : OpOf<MaxPoolIndexGradient>, WindowAttributes {
+/// dx of MaxPoolWithIndex from (index, dy), with the bits of MaxPoolGradient. f32.
+struct MaxPoolIndexGradient : PoolGradientOf<MaxPoolIndexGradient> {
   static constexpr std::string_view kName = "MaxPoolIndexGradient";
   static constexpr std::string_view kSummary =
       "dx[n, c, tap index[n, c, p] of the window at p] += dy[n, c, p]";
-  bool ceil_mode = false;
-  std::vector<std::int64_t> input_shape;
-
-  static void visit(auto& self, auto& visitor) {
-    visit_window(self, visitor);
-    visitor("ceil_mode", self.ceil_mode);
-    visitor("input_shape", self.input_shape);
-  }
-  Window window() const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
@@ -92,19 +95,16 @@ struct MaxPoolIndexGradient : OpOf<MaxPoolIndexGradient>, WindowAttributes {
 };
 
 /// y[n, c, p] = mean over the window of x. Padding counts only with count_include_pad. f32.
-struct AveragePool : OpOf<AveragePool>, WindowAttributes {
+struct AveragePool : PoolOf<AveragePool> {
   static constexpr std::string_view kName = "AveragePool";
   static constexpr std::string_view kSummary =
       "y[n, c, p] = mean over the window at p of x[n, c, .]";
-  bool ceil_mode = false;
   bool count_include_pad = false;
 
   static void visit(auto& self, auto& visitor) {
-    visit_window(self, visitor);
-    visitor("ceil_mode", self.ceil_mode);
+    visit_pool(self, visitor);
     visitor("count_include_pad", self.count_include_pad);
   }
-  Window window(const Shape& x) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> gradient(const GradientContext& context) const override;
@@ -117,22 +117,18 @@ struct AveragePool : OpOf<AveragePool>, WindowAttributes {
 std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, std::int64_t row,
                                   std::int64_t column);
 
-/// dx of AveragePool from dy. `input_shape` is x's shape. f32.
-struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
+/// dx of AveragePool from dy. f32.
+struct AveragePoolGradient : PoolGradientOf<AveragePoolGradient> {
   static constexpr std::string_view kName = "AveragePoolGradient";
   static constexpr std::string_view kSummary =
       "dx[n, c, q] = sum over windows p that cover q of dy[n, c, p] / divisor(p)";
-  bool ceil_mode = false;
   bool count_include_pad = false;
-  std::vector<std::int64_t> input_shape;
 
   static void visit(auto& self, auto& visitor) {
-    visit_window(self, visitor);
-    visitor("ceil_mode", self.ceil_mode);
+    visit_pool(self, visitor);
     visitor("count_include_pad", self.count_include_pad);
     visitor("input_shape", self.input_shape);
   }
-  Window window() const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;

@@ -13,8 +13,7 @@ namespace {
 
 /// True when both slide the same windows over x.
 bool same_windows(const MaxPool& pool, const MaxPoolGradient& gradient) {
-  return static_cast<const WindowAttributes&>(pool) == gradient &&
-         pool.ceil_mode == gradient.ceil_mode;
+  return static_cast<const PoolAttributes&>(pool) == gradient;
 }
 
 /// The first pooling that finds the maxima of `gradient`, and may store their indices, or nullptr.
@@ -38,8 +37,7 @@ const Node* pooling_of(const Graph& graph, std::span<const NodeId> readers_of_x,
 template <class Op>
 Op with_windows(const MaxPool& pool) {
   Op op;
-  static_cast<WindowAttributes&>(op) = pool;
-  op.ceil_mode = pool.ceil_mode;
+  static_cast<PoolAttributes&>(op) = pool;
   return op;
 }
 

@@ -44,8 +44,7 @@ void add_integer_max_pool(Grower& g) {
 template <class Gradient, class Pool>
 std::pair<Gradient, Shape> gradient_of(const Pool& pool, const Shape& x) {
   Gradient op;
-  static_cast<WindowAttributes&>(op) = pool;
-  op.ceil_mode = pool.ceil_mode;
+  static_cast<PoolAttributes&>(op) = pool;
   return {op, pool.infer(std::vector<TensorSpec>{{DType::F32, x}}).front().shape};
 }
 
@@ -62,8 +61,7 @@ void add_indexed_max_pool(Grower& g) {
   if (Shape(pool.kernel_shape).elements() > MaxPoolWithIndex::kMostTaps) return;
   const auto outputs = g.add(make_op(pool), {x});
   MaxPoolIndexGradient gradient;
-  static_cast<WindowAttributes&>(gradient) = pool;
-  gradient.ceil_mode = pool.ceil_mode;
+  static_cast<PoolAttributes&>(gradient) = pool;
   gradient.input_shape = g.shape_of(x).dims();
   g.add(make_op(gradient), {outputs[1], g.operand_of(g.shape_of(outputs[0]))});
 }
