@@ -254,11 +254,9 @@ void max_gradient_two_by_two(const Window& w, const float* x, const float* dy, f
         dbottom[2 * i] = exact::select(third & !fourth, g, 0);
         dbottom[2 * i + 1] = exact::select(fourth, g, 0);
       }
-      std::fill(dtop + 2 * columns, dtop + in, 0.0F);
-      std::fill(dbottom + 2 * columns, dbottom + in, 0.0F);
     }
   });
-  std::fill(dx + 2 * rows * in, dx + w.in[0] * in, 0.0F);
+  clear_beside_two_by_two(w, dx);
 }
 
 class MaxPoolGradientKernel : public Kernel {

@@ -81,11 +81,9 @@ void max_index_gradient_two_by_two(const Window& w, const TapIndex* index, const
         bottom[2 * i] = exact::select(tap == 2, g, 0);
         bottom[2 * i + 1] = exact::select(tap == 3, g, 0);
       }
-      std::fill(top + 2 * columns, top + in, 0.0F);
-      std::fill(bottom + 2 * columns, bottom + in, 0.0F);
     }
   });
-  std::fill(dx + 2 * rows * in, dx + w.in[0] * in, 0.0F);
+  clear_beside_two_by_two(w, dx);
 }
 
 /// dx of a plane, by ascending outputs.

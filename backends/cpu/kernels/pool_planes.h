@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "core/base/reduction.h"
@@ -54,6 +56,14 @@ inline bool is_two_by_two(const Window& w) {
     if (w.pad_begin[axis] != 0 || 2 * w.out[axis] > w.in[axis]) return false;
   }
   return true;
+}
+
+/// Zeros in the odd column and row of a plane of dx, which adjacent 2 x 2 windows leave out.
+inline void clear_beside_two_by_two(const Window& w, float* dx) {
+  const auto in = w.in[1], columns = 2 * w.out[1], rows = 2 * w.out[0];
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::fill(dx + row * in + columns, dx + (row + 1) * in, 0.0F);
+  std::fill(dx + rows * in, dx + w.in[0] * in, 0.0F);
 }
 
 /// Calls visit(output, input, tap) with the maximum of each window, by MaxPoolGradient's rule.
