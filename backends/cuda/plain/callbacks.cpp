@@ -4,6 +4,7 @@
 // are not linked.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/plain/services.h"
+#include "backends/cuda/plain/vector_registers.h"
 
 namespace triptych::cuda::plain {
 
@@ -124,22 +125,7 @@ triptych_line:
     movq 88(%rsp), %rdi
     movq %rbp, %rsi
     leaq 96(%rsp), %rdx
-    movq %rsp, %rbx
-    andq $-32, %rsp
-    subq $512, %rsp
-    .set at, 0
-    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovaps %ymm\register, at(%rsp)
-    .set at, at + 32
-    .endr
-    cld
-    call triptych_line_begins
-    .set at, 0
-    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovaps at(%rsp), %ymm\register
-    .set at, at + 32
-    .endr
-    movq %rbx, %rsp
+    triptych_call_beside_vectors triptych_line_begins
     popq %rbx
     popq %r11
     popq %r10

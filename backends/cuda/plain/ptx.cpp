@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "backends/cuda/plain/services.h"
+#include "backends/cuda/plain/vector_registers.h"
 
 namespace triptych::cuda::plain {
 
@@ -383,22 +384,7 @@ triptych_ptx:
     pushq %rcx
     pushq %rax
     movq %rsp, %rsi
-    movq %rsp, %rbx
-    andq $-32, %rsp
-    subq $512, %rsp
-    .set at, 0
-    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovaps %ymm\register, at(%rsp)
-    .set at, at + 32
-    .endr
-    cld
-    call triptych_ptx_execute
-    .set at, 0
-    .irp register, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovaps at(%rsp), %ymm\register
-    .set at, at + 32
-    .endr
-    movq %rbx, %rsp
+    triptych_call_beside_vectors triptych_ptx_execute
     popq %rax
     popq %rcx
     popq %rdx
