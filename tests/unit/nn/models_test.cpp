@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/random.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/initializers.h"
 #include "core/nn/training_graph.h"
@@ -86,6 +87,14 @@ TEST(Initializers, depend_on_seed_and_name_only) {
   const auto c = uniform_fan_in({4, 5}, 20, 1, "v");
   EXPECT_TRUE(std::ranges::equal(a.bytes(), b.bytes()));
   EXPECT_FALSE(std::ranges::equal(a.bytes(), c.bytes()));
+}
+
+TEST(Initializers, draw_the_numbers_of_a_stream) {
+  for (const std::int64_t size : {1, 4, 11}) {
+    const auto weights = uniform_fan_in({size}, 16, 1, "w");
+    RandomStream random(1, stream_of("w"));
+    for (const float weight : weights.as<float>()) EXPECT_EQ(weight, random.uniform(-0.25F, 0.25F));
+  }
 }
 
 TEST(Initializers, stay_within_one_over_the_root_of_fan_in) {
