@@ -250,7 +250,8 @@ class Watch {
     double seconds = ended_seconds() - before_;
     std::int64_t bytes = 0;
     std::vector<pid_t> processes;
-    for (const auto& process : parallel::descendants(getpid())) {
+    if (look % 10 == 0) elsewhere_.clear();
+    for (const auto& process : parallel::descendants(getpid(), &elsewhere_)) {
       if (others_.contains(process.id)) continue;
       seconds += process.processor_seconds;
       // The keeper, and the first process of a namespace, are copies of this one.
@@ -276,6 +277,7 @@ class Watch {
   Keeper& keeper_;
   const Start& start_;
   const std::set<pid_t> others_;
+  std::set<std::string> elsewhere_;  ///< processes of the system that are not the command's
   const Clock::time_point begin_ = Clock::now();
   const double before_ = ended_seconds();
 };

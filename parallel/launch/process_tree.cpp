@@ -1,62 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/launch/process_tree.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
-#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/base/folder.h"
+#include "core/io/file_descriptor.h"
 
 namespace triptych::parallel {
-
-namespace fs = std::filesystem;
 
 namespace {
 
 /// The fields of /proc/ID/stat behind the program's name, which may hold anything.
-std::optional<ProcessState> read_state(const fs::path& folder) {
-  std::ifstream file(folder / "stat");
-  // The stream goes bad when the process ends now. A stream's iterators would throw.
-  std::string text;
-  std::getline(file, text, '\0');
-  const auto end = text.rfind(')');
-  if (end == std::string::npos) return std::nullopt;
-  ProcessState process;
-  char state = 0;
-  std::istringstream fields(text.substr(end + 1));
-  fields >> state >> process.parent;
-  std::array<double, 20> rest{};  // from the process group on
-  for (auto& number : rest) fields >> number;
-  if (!fields || state == 'Z') return std::nullopt;
+std::optional<ProcessState> read_state(const std::string& id) {
+  const internal::FileDescriptor file(
+      open(("/proc/" + id + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> buffer{};
+  const auto size = file.get() < 0 ? -1 : read(file.get(), buffer.data(), buffer.size());
+  if (size <= 0) return std::nullopt;  // it has ended
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
+  const auto name_end = text.rfind(')');
+  if (name_end == text.npos || name_end + 2 >= text.size() || text[name_end + 2] == 'Z')
+    return std::nullopt;
+  const char *at = text.data() + name_end + 3, *const end = text.data() + text.size();
+  std::array<std::int64_t, 21> fields{};  // from the parent on
+  for (auto& field : fields) {
+    while (at < end && *at == ' ') ++at;
+    const auto number = std::from_chars(at, end, field);
+    if (number.ec != std::errc()) return std::nullopt;
+    at = number.ptr;
+  }
   static const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
-  process.id = std::stoi(folder.filename().string());
-  process.processor_seconds = (rest[9] + rest[10] + rest[11] + rest[12]) / ticks;
-  process.threads = static_cast<std::int64_t>(rest[15]);
-  process.resident_bytes = static_cast<std::int64_t>(rest[19]) * sysconf(_SC_PAGESIZE);
-  return process;
+  const auto spent = fields[10] + fields[11] + fields[12] + fields[13];
+  return ProcessState{.id = std::stoi(id),
+                      .parent = static_cast<pid_t>(fields[0]),
+                      .processor_seconds = static_cast<double>(spent) / ticks,
+                      .resident_bytes = fields[20] * sysconf(_SC_PAGESIZE),
+                      .threads = fields[16]};
 }
 
 }  // namespace
 
-std::vector<ProcessState> descendants(pid_t ancestor) {
+std::vector<ProcessState> descendants(pid_t ancestor, std::set<std::string>* elsewhere) {
   std::multimap<pid_t, ProcessState> children;
   std::error_code ignored;
-  for (const auto& name : names_in("/proc", ignored)) {
+  for (auto& name : names_in("/proc", ignored)) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto process = read_state(fs::path("/proc") / name);
-    if (process) children.emplace(process->parent, *process);
+    if (elsewhere != nullptr && elsewhere->contains(name)) continue;
+    if (const auto process = read_state(name)) children.emplace(process->parent, *process);
+    if (elsewhere != nullptr) elsewhere->insert(std::move(name));
   }
   std::vector<ProcessState> found;
   std::vector<pid_t> open = {ancestor};
@@ -66,6 +71,7 @@ std::vector<ProcessState> descendants(pid_t ancestor) {
     for (auto child = first; child != last; ++child) {
       found.push_back(child->second);
       open.push_back(child->second.id);
+      if (elsewhere != nullptr) elsewhere->erase(std::to_string(child->second.id));
     }
   }
   return found;
@@ -79,9 +85,12 @@ void end_descendants() {
       kill(process.id, SIGCONT);
       kill(process.id, tries < 10 ? SIGTERM : SIGKILL);
     }
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
-    if (left.empty()) return;
+    // An empty list is no proof: while /proc is read, the parent of a process may end before its
+    // own line is read. Whoever adopts all orphans and has no child has no descendant.
+    if (ended < 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }

@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace triptych::parallel {
@@ -17,8 +19,10 @@ struct ProcessState {
   std::int64_t threads = 0;
 };
 
-/// All that have `ancestor` above them and have not ended.
-std::vector<ProcessState> descendants(pid_t ancestor);
+/// All that have `ancestor` above them and have not ended. `elsewhere` is for whoever asks often:
+/// it collects the names of those that are not below the ancestor, and they are not read again.
+/// Numbers return after some time, so that it must be cleared now and then.
+std::vector<ProcessState> descendants(pid_t ancestor, std::set<std::string>* elsewhere = nullptr);
 
 /// Ends all descendants of this process: by SIGTERM for a second, then by SIGKILL. From then on the
 /// process adopts orphans (PR_SET_CHILD_SUBREAPER).
