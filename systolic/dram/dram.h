@@ -32,9 +32,18 @@ class Dram {
   bool ready(std::uint64_t cycle) const;
   /// The first cycle from `cycle` on when ready() holds if nothing is granted before.
   std::uint64_t next_ready(std::uint64_t cycle) const;
-  /// Grants a request. Cycles never decrease. Returns when the data of a read arrives.
+  struct Answer {
+    std::uint64_t arrival = 0;  ///< of a read's data: a cycle
+    std::uint64_t bursts = 0, row_misses = 0;
+  };
+  /// Grants a request. Cycles never decrease.
+  Answer grant(std::uint64_t cycle, Unit unit, std::uint64_t address, std::uint32_t bytes,
+               bool write);
+  /// The same. Returns when the data of a read arrives.
   std::uint64_t request(std::uint64_t cycle, Unit unit, std::uint64_t address, std::uint32_t bytes,
-                        bool write);
+                        bool write) {
+    return grant(cycle, unit, address, bytes, write).arrival;
+  }
 
   std::uint64_t bursts() const { return bursts_; }
   std::uint64_t row_misses() const { return row_misses_; }
@@ -48,7 +57,8 @@ class Dram {
     std::uint64_t free;  ///< ticks: its last burst is over
   };
 
-  void transfer(std::uint64_t cycle, std::uint64_t burst);
+  /// True when the burst's row was not open.
+  bool transfer(std::uint64_t cycle, std::uint64_t burst);
 
   DramConfig config_;
   int burst_shift_ = 0;
@@ -71,38 +81,42 @@ inline std::uint64_t Dram::next_ready(std::uint64_t cycle) const {
   return std::max(cycle, free > kBacklogCycles ? free - kBacklogCycles : 0);
 }
 
-inline std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t address,
-                                   std::uint32_t bytes, bool write) {
+inline Dram::Answer Dram::grant(std::uint64_t cycle, Unit unit, std::uint64_t address,
+                                std::uint32_t bytes, bool write) {
   const std::size_t port =
       unit == Unit::Store && !write ? kOperandPort : static_cast<std::size_t>(unit);
   const std::uint64_t end = (address + bytes - 1) >> burst_shift_;
-  bool moved = false;
+  Answer answer;
   for (std::uint64_t burst = address >> burst_shift_; burst <= end; ++burst) {
     if (burst == last_burst_[port]) continue;
     last_burst_[port] = burst;
-    if (!moved) bus_free_ = std::max(bus_free_, cycle * kTicks);
-    moved = true;
-    transfer(cycle, burst);
+    if (answer.bursts == 0) bus_free_ = std::max(bus_free_, cycle * kTicks);
+    ++answer.bursts;
+    answer.row_misses += transfer(cycle, burst) ? 1 : 0;
   }
-  std::uint64_t arrival = cycle + 1;
-  if (moved) arrival = std::max(arrival, (bus_free_ + kTicks - 1) / kTicks + config_.latency);
-  if (write) return arrival;
-  return last_arrival_[port] = std::max(arrival, last_arrival_[port] + 1);
+  bursts_ += answer.bursts;
+  row_misses_ += answer.row_misses;
+  answer.arrival = cycle + 1;
+  if (answer.bursts > 0)
+    answer.arrival = std::max(answer.arrival, (bus_free_ + kTicks - 1) / kTicks + config_.latency);
+  if (!write)
+    last_arrival_[port] = answer.arrival = std::max(answer.arrival, last_arrival_[port] + 1);
+  return answer;
 }
 
-inline void Dram::transfer(std::uint64_t cycle, std::uint64_t burst) {
+inline bool Dram::transfer(std::uint64_t cycle, std::uint64_t burst) {
   const std::uint64_t row = burst << burst_shift_ >> row_shift_;
   if (banks_[last_bank_].row != row) last_bank_ = row % config_.banks;
   Bank& bank = banks_[last_bank_];
-  if (bank.row != row) {
+  const bool misses = bank.row != row;
+  if (misses) {
     bank.row = row;
-    ++row_misses_;
     const std::uint64_t opened = std::max(bank.free, cycle * kTicks) + config_.row_miss * kTicks;
     bus_free_ = std::max(bus_free_, opened);
   }
   bus_free_ += burst_ticks_;
   bank.free = bus_free_;
-  ++bursts_;
+  return misses;
 }
 
 }  // namespace triptych::mmu

@@ -377,12 +377,12 @@ bool Timing::grant(std::size_t port, Cycle cycle) {
   RequestStream& stream = requests_[port];
   const std::size_t unit = port == kOperand ? kStore : port;
   const bool write = port == kStore;
-  const std::uint64_t bursts = dram_.bursts(), row_misses = dram_.row_misses();
-  const Cycle arrival =
-      dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
+  const auto answer =
+      dram_.grant(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
+  const Cycle arrival = answer.arrival;
   report_.counters.dram_bytes[unit] += stream.bytes;
-  report_.counters.dram_bursts += dram_.bursts() - bursts;
-  report_.counters.dram_row_misses += dram_.row_misses() - row_misses;
+  report_.counters.dram_bursts += answer.bursts;
+  report_.counters.dram_row_misses += answer.row_misses;
   last_grant_ = cycle;
   if (write) return write_position(cycle);
   outstanding_[port].add(arrival);
