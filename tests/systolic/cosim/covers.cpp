@@ -1,6 +1,6 @@
 // Programs, random ones and two for covers that those seldom reach, on the RTL's view of a grid of
 // PEs and a memory per bank: it equals the twin, and they reach every cover of the RTL.
-//   mmu_covers [--programs N]     (default: 300)
+//   mmu_covers [--programs N]     (default: 1000)
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <verilated_cov.h>
@@ -139,6 +139,6 @@ int report(std::uint32_t programs) {
 
 int main(int argc, char** argv) {
   const bool given = argc == 3 && std::string_view(argv[1]) == "--programs";
-  const auto programs = given ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 300U;
+  const auto programs = given ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 1000U;
   return triptych::mmu::all_equal_the_twin(programs) ? triptych::mmu::report(programs) : 1;
 }

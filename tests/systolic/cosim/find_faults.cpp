@@ -48,7 +48,7 @@ int survivors(const FaultyMachine& machine, std::uint32_t programs) {
 
 int find_faults(const FaultyMachine& machine, int argc, char** argv) {
   const bool given = argc == 3 && std::string_view(argv[1]) == "--programs";
-  const auto programs = given ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 300U;
+  const auto programs = given ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 1000U;
   std::string problem;
   if (const std::uint32_t seed = find(machine, 100, problem)) {
     fmt::print("program {} tells the machine without a fault: {}\n", seed, problem);

@@ -19,8 +19,8 @@ struct FaultyMachine {
 };
 
 /// Succeeds when some random program tells each fault, and none tells the machine without a fault.
-/// Arguments: [--programs N], for each fault. By default as many as the co-simulation, 300. Returns
-/// the exit code.
+/// Arguments: [--programs N], for each fault. By default 1000: some machines are seldom drawn.
+/// Returns the exit code.
 int find_faults(const FaultyMachine& machine, int argc, char** argv);
 
 }  // namespace triptych::mmu

@@ -231,7 +231,7 @@ class ProgramDice {
       for (std::uint32_t column = 0; column < columns; ++column) {
         matmul.accumulator = column * matmul.count;
         Matmul drawn = matmul;
-        if (dice_.one_in(8)) drawn.accumulator = dice_.up_to(matmul.accumulator);
+        if (dice_.one_in(step > 0 ? 3 : 8)) drawn.accumulator = dice_.up_to(matmul.accumulator);
         if (dice_.one_in(16)) drawn.x = dice_.between(-2, 4);
         if (dice_.one_in(16)) drawn.accumulate = !drawn.accumulate;
         if (tiles_ == 0) add_weights(rows, dice_.one_in(16) ? 1 : width);
@@ -275,6 +275,11 @@ class ProgramDice {
     tiles_ = 1;
   }
 
+  /// The remainder of a number of two digits takes more than a table.
+  std::uint32_t most_positions() const {
+    return 3 * machine_.rows + (std::has_single_bit(machine_.rows) ? 0 : 16);
+  }
+
   Matmul any_matmul() {
     Matmul matmul;
     matmul.accumulate = dice_.one_in(dense_ ? 8 : 2);
@@ -285,7 +290,7 @@ class ProgramDice {
     matmul.x = dice_.between(-2, 4);
     matmul.rows_left = dice_.size(6);
     matmul.columns_left = dice_.size(6);
-    matmul.count = dice_.size(dense_ ? 1 : std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    matmul.count = dice_.size(dense_ ? 1 : std::min(machine_.accumulator_rows, most_positions()));
     if (dense_ && dice_.one_in(4)) matmul.count = dice_.size(3);
     matmul.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - matmul.count, 8U));
     if (dice_.one_in(4)) matmul.accumulator = dice_.up_to(machine_.accumulator_rows - matmul.count);
@@ -457,6 +462,7 @@ Case random_case(const MachineConfig& machine, std::mt19937& random) {
   Case result{machine, ProgramDice(machine, random).draw(), {}};
   result.dram = random_memory(random);
   write_shifts(result.program, random, result.dram);
+  if (machine.has_vector_unit()) write_operands(result.program, random, result.dram);
   return result;
 }
 

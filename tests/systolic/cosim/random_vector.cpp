@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
+#include <cstring>
 
 #include "systolic/isa/vector_operations.h"
 #include "tests/systolic/cosim/generator.h"
@@ -22,6 +22,10 @@ Instruction random_rows(std::uint32_t row, std::uint32_t count, const MachineCon
   rows.row = row;
   rows.count = count;
   rows.address = dice.up_to(kCaseDramBytes - (count - 1) * rows.pitch - 4 * rows.columns);
+  if (!dice.one_in(4)) {  // numbers of several loads share their memory
+    rows.pitch &= ~3U;
+    rows.address &= ~3U;
+  }
   return encode(rows);
 }
 
@@ -31,19 +35,37 @@ std::uint32_t first_row(std::uint32_t count, std::int32_t step, std::uint32_t ro
   return dice.up_to(rows - 1 - span) + (step < 0 ? span : 0);
 }
 
-/// Half of them round.
+/// Those that round or compare more often than others.
 std::uint32_t random_operation(Dice& dice) {
   if (dice.one_in(2)) return dice.up_to(kVectorOperations.size() - 1);
-  const auto [first, last] = std::pair{VectorOperation::Add, VectorOperation::Fma};
-  return static_cast<std::uint32_t>(dice.between(static_cast<int>(first), static_cast<int>(last)));
+  using enum VectorOperation;
+  return static_cast<std::uint32_t>(
+      dice.among({Add, Subtract, Multiply, Fma, Fma, Fma, Equal, Equal, Greater, Greater}));
+}
+
+std::uint32_t special_number(Dice& dice) {
+  constexpr std::uint32_t kOne = 0x3F800000, kNan = 0x7FC00001, kSubnormal = 0x00400000;
+  constexpr std::uint32_t kInfinity = 0x7F800000, kLargest = 0x7F7FFFFF;
+  const std::uint32_t sign = dice.up_to(1) << 31;
+  return sign | dice.among({0U, kSubnormal, kOne, kLargest, kInfinity, kInfinity, kNan});
 }
 
 /// Small integers, special numbers, numbers near 1, or any bits.
 std::uint32_t random_scalar(Dice& dice) {
-  const std::uint32_t special = dice.among(
-      {0x00000000U, 0x80000000U, 0x3F800000U, 0x7F800000U, 0xFF800000U, 0x7FC00001U, 0x00400000U});
+  const std::uint32_t special = special_number(dice);
   return dice.among(
       {special, 0x3F000000U + dice.up_to(0xFFFFFF), dice.up_to(40), dice.up_to(0xFFFFFFFE)});
+}
+
+/// Special numbers, and odd numbers of 13 significant bits: near 1, far below, seldom far above.
+/// Half of the products of those near 1 lie between two numbers, and a small addend decides how
+/// they round.
+std::uint32_t random_operand(Dice& dice) {
+  if (dice.one_in(3)) return special_number(dice);
+  int exponent = dice.one_in(2) ? 127 : dice.between(40, 80);
+  if (dice.one_in(10)) exponent = dice.between(231, 254);
+  const std::uint32_t fraction = dice.up_to(0x7FF) << 12 | 1U << 11;
+  return dice.up_to(1) << 31 | static_cast<std::uint32_t>(exponent) << 23 | fraction;
 }
 
 /// Results go to one half of the memory. Operands come from the other one, or from rows that the
@@ -75,6 +97,10 @@ Instruction random_vector_op(const MachineConfig& machine, Dice& dice) {
   walk(op.a, op.a_step);
   walk(op.b, op.b_step);
   walk(op.c, op.c_step);
+  if (dice.one_in(8)) {
+    op.b = op.a;
+    op.b_step = op.a_step;
+  }
   op.accumulators = dice.one_in(4);
   if (op.accumulators) {
     op.a_step = dice.between(-2, 2);
@@ -88,10 +114,11 @@ Instruction random_vector_op(const MachineConfig& machine, Dice& dice) {
 Instruction random_vector(const MachineConfig& machine, Dice& dice) {
   const std::uint32_t count = dice.size(std::min(machine.vector_rows, dice.one_in(8) ? 80U : 9U));
   const std::uint32_t row = dice.up_to(machine.vector_rows - count);
-  switch (dice.between(0, 5)) {
+  switch (dice.between(0, 6)) {
     case 0:
-      return random_rows<VectorLoad>(row, count, machine, dice);
     case 1:
+      return random_rows<VectorLoad>(row, count, machine, dice);
+    case 2:
       return random_rows<VectorStore>(row, count, machine, dice);
     default:
       return random_vector_op(machine, dice);
@@ -104,6 +131,23 @@ Instruction load_all_vectors(const MachineConfig& machine, Dice& dice) {
 
 Instruction store_all_vectors(const MachineConfig& machine, Dice& dice) {
   return random_rows<VectorStore>(0, machine.vector_rows, machine, dice);
+}
+
+void write_operands(const Program& program, std::mt19937& random, std::vector<std::byte>& memory) {
+  Dice dice(random);
+  const bool often = !dice.one_in(4);
+  for (const Instruction& instruction : program) {
+    if (instruction.opcode() != Opcode::VectorLoad) continue;
+    const auto load = decode<VectorLoad>(instruction);
+    for (std::uint32_t row = 0; row < load.count && !load.narrow; ++row) {
+      std::byte* numbers = memory.data() + load.address + row * load.pitch;
+      for (std::uint32_t column = 0; column < load.columns; ++column, numbers += 4) {
+        if (!often && !dice.one_in(16)) continue;
+        const std::uint32_t number = random_operand(dice);
+        std::memcpy(numbers, &number, sizeof number);
+      }
+    }
+  }
 }
 
 }  // namespace triptych::mmu

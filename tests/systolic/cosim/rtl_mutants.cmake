@@ -52,8 +52,8 @@ mmu_seed(stored_in_the_loads_group mmu_fill.sv
 mmu_seed(columns_beyond_the_store mmu_fill.sv "16'(r) >= store_columns_i" "1'b0")
 mmu_seed(buffer_rows_go_to_dram_too mmu_store.sv
          "output_valid_q && !flags_q.buffer" "output_valid_q")
-mmu_seed(remainder_equals_the_modulus mmu_remainder.sv "(sum >= (RemainderBits + 1)'(Modulus))"
-         "(sum > (RemainderBits + 1)'(Modulus))")
+# A remainder that equals the modulus would change nothing: mmu_compute subtracts it once more.
+mmu_seed(digits_of_three_bits mmu_remainder.sv "(4 * (i - Digits))" "(3 * (i - Digits))")
 # weights
 mmu_seed(rows_below_the_tile mmu_weight_fifo.sv
          "weight[ElementBits] && ask_q[c][RowBits]" "weight[ElementBits]")

@@ -52,15 +52,15 @@ std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
 Case random_mutant_case(std::mt19937& random) {
   MachineConfig machine = vary_machine(find_machine("mmu4"), random);
   machine.pe_latency = random() % 2 == 0 ? 1 : 3;
-  const auto kind = random() % 11;
-  if (kind == 0) {
+  const auto kind = random() % 16;
+  if (kind < 3) {
     machine.rows = 5;
     machine.columns = 7;
     machine.pe_latency = 1;
-  } else if (kind < 3) {
+  } else if (kind < 5) {
     machine.dataflows = Dataflows::Both;
     machine.pe_latency = 1;
-  } else if (kind < 6) {
+  } else if (kind < 11) {
     machine.vector_rows = 64;
     machine.pe_latency = 1;
   }

@@ -15,7 +15,7 @@ int seeded_fault = 0;
 int main(int argc, char** argv) {
   using namespace triptych::mmu;
   const auto random = [](std::mt19937& stream) {
-    const bool vector = stream() % 4 == 0;
+    const bool vector = stream() % 3 == 0;
     return random_case(vector ? random_vector_machine(stream) : random_machine(stream), stream);
   };
   return find_faults({.faults = kMutants,
