@@ -161,6 +161,13 @@ std::uint32_t Recorder::site_of(Space space, Access access, const Location& wher
   }
 }
 
+/// Not inline: a copy in a counted kernel would report a piece of code.
+void Recorder::access(Space space, const Manner& manner, const void* address, unsigned bytes,
+                      const Location& where) {
+  KnownSite site;
+  access(space, manner, address, bytes, where, site);
+}
+
 void Recorder::access(Space space, const Manner& manner, const void* address, unsigned bytes,
                       const Location& where, KnownSite& site) {
   const OutsideKernel outside;

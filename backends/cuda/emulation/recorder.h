@@ -61,17 +61,14 @@ class Recorder : public BlockObserver {
   void tell(RequestWatcher* watcher) { watcher_ = watcher; }
 
   /// The recorder of the thread that runs now.
-  static Recorder& current() { return *current_recorder; }
+  [[gnu::no_sanitize_coverage]] static Recorder& current() { return *current_recorder; }
 
   [[gnu::no_sanitize_coverage]] static Manner plain(Access access) {
     return {access, Strength::Plain, access != Access::Load};
   }
 
   void access(Space space, const Manner& manner, const void* address, unsigned bytes,
-              const Location& where) {
-    KnownSite site;
-    access(space, manner, address, bytes, where, site);
-  }
+              const Location& where);
   /// The same at a place that was here before.
   void access(Space space, const Manner& manner, const void* address, unsigned bytes,
               const Location& where, KnownSite& site);
