@@ -55,6 +55,9 @@ void compile_kernel_file(const KernelCommand& options, const std::filesystem::pa
 /// Registers of its kernels on the GPU of the options, where nvcc is installed.
 std::map<std::string, int> kernel_registers(const KernelCommand& options);
 
+/// Which blocks the counters cover, unless they cover all.
+void print_sample(const KernelCommand& options);
+
 /// The fault, its place and the line of source.
 void print_fault(const KernelFault& fault);
 

@@ -72,6 +72,7 @@ page::Json report_json(const KernelCommand& options, const kernels::ProgramRun& 
           {"arguments", options.run.arguments},
           {"gpu", run.gpu->name},
           {"contraction", !options.no_contraction},
+          {"sample", options.run.sample},
           {"status", report.status},
           {"stopped", report.reason},
           {"output", run.output},
@@ -117,6 +118,7 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
     }
     print_text("\n");
   }
+  print_sample(options);
   for (const auto& warning : report.warnings) print_text("warning: {}\n", warning);
   print_findings(report);
   if (!report.reason.empty()) print_text("the program was stopped: {}\n", report.reason);
@@ -127,6 +129,12 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
 }
 
 }  // namespace
+
+void print_sample(const KernelCommand& options) {
+  if (options.run.sample == 1) return;
+  print_text("counted and checked: blocks 0, {0}, {1}, ... of each launch (--sample {0})\n",
+             options.run.sample, 2 * options.run.sample);
+}
 
 void print_fault(const KernelFault& fault) {
   const auto& place = fault.place();
@@ -182,6 +190,7 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
   request.options.strict = options.strict;
+  request.options.sample = static_cast<std::uint64_t>(options.run.sample);
   return request;
 }
 

@@ -100,6 +100,7 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
   launch.threads = request.threads;
   launch.most_steps = static_cast<std::uint64_t>(request.most_steps);
   launch.barriers_skip_ended = request.skip_ended;
+  launch.sample = static_cast<std::uint64_t>(request.sample);
   launch.gpu = request.gpu;
   const auto registers = request.registers.find(kernel.name);
   if (registers != request.registers.end()) launch.registers = registers->second;

@@ -35,6 +35,7 @@ struct KernelRunRequest {
   std::int64_t shared_bytes = 0;                      ///< of `extern __shared__`
   int threads = 1;
   std::int64_t most_steps = std::int64_t{1} << 23;
+  std::int64_t sample = 1;               ///< every sample-th block is counted and checked
   std::uint64_t seed = 1;                ///< of "=random"
   bool skip_ended = false;               ///< barriers wait only for threads that have not ended
   const Gpu* gpu = nullptr;              ///< whose costs are counted

@@ -49,6 +49,17 @@ class Kernel(ProgramTest):
         self.assertEqual((self.folder / "y.npy").read_bytes()[-400:],
                          (self.folder / "half.npy").read_bytes()[-400:])
 
+    def test_a_sample_of_the_blocks_is_stated(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        (self.folder / "half.npy").write_bytes(npy_bytes([i / 2 for i in range(100)]))
+        words = self.scale("--expect", "half.npy", "--sample", "2")
+        self.assertIn("\ncounted and checked: blocks 0, 2, 4, ... of each launch (--sample 2)\nnothing wrong",
+                      self.succeed(*words).stdout)
+        result = self.document(*words)["results"][0]
+        self.assertEqual((result["sample"], result["counters"]["blocks"]), (2, 1))
+        self.assertTrue(result["comparisons"][0]["equal"])
+        self.assertNotIn("counted and checked", self.succeed(*self.scale()).stdout)
+
     def test_a_source_of_gigabytes_is_refused(self):
         os.truncate(self.folder / "scale.cu", 1 << 40)
         for command in (self.scale(), ["kernel", "run", "scale.cu", "f32:4"], ["kernel", "build", "scale.cu"]):

@@ -131,6 +131,24 @@ class Programs(ProgramTest):
         result, finding = self.fault("flags.cu", "--strict")
         self.assertEqual((finding["kind"], finding["line"], result["warnings"]), ("race", 14, []))
 
+    def test_a_sample_counts_its_blocks_and_runs_the_others(self):
+        names = ("fill", "mirror", "wait", "allocate", "release")
+        for sample, blocks in ((1, 10), (4, 3), (100, 1)):
+            result, kernels = self.program("sampled.cu", "--sample", str(sample))
+            self.assertEqual((result["output"], result["sample"]), ("0 wrong\n", sample))
+            self.assertEqual([kernels[name]["blocks"] for name in names], 5 * [blocks])
+            self.assertEqual(kernels["fill"]["global"]["store"]["lanes"], 64 * blocks)
+            self.assertEqual(kernels["mirror"]["shared"]["load"]["lanes"], 64 * blocks)
+            self.assertEqual(result["launches"][0]["grid"], [10, 1, 1])
+
+    def test_a_sample_finds_races_of_its_blocks_only(self):
+        _, finding = self.fault("sampled.cu", "race")
+        self.assertEqual((finding["kind"], finding["block"]), ("race", [1, 0, 0]))
+        self.program("sampled.cu", "race", "--sample", "2")
+        # A crash is a fault of any block.
+        _, finding = self.fault("sampled.cu", "null", "--sample", "2")
+        self.assertEqual((finding["kernel"], finding["line"], finding["block"]), ("store_behind_null", 52, [1, 0, 0]))
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

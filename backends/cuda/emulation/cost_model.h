@@ -30,6 +30,10 @@ class CostModel : public RequestWatcher {
   CostModel(std::size_t l2_bytes, std::function<std::size_t()> shared_bytes,
             std::function<std::size_t(std::size_t)> l1_bytes, RequestWatcher* next);
 
+  /// From now on the model observes every n-th block only.
+  void observe_every(std::uint64_t n) { sample_ = n; }
+
+  bool observes(std::uint64_t block) const override { return block % sample_ == 0; }
   void asked(const RequestPlace& place, const Request& request) override;
   void passed(const PiecePlace& place, std::uint32_t mask) override;
   void parted(const PiecePlace& place) override;
@@ -72,6 +76,7 @@ class CostModel : public RequestWatcher {
   std::function<std::size_t()> shared_bytes_;
   std::function<std::size_t(std::size_t)> l1_bytes_;
   RequestWatcher* next_;
+  std::uint64_t sample_ = 1;
   tbb::enumerable_thread_specific<Worker> workers_;
 };
 

@@ -7,6 +7,7 @@
 #include "backends/cuda/emulation/global_shadow.h"
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/cuda/emulation/recorder.h"
+#include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/emulation/resident_blocks.h"
 #include "backends/host/parallel.h"
 
@@ -80,8 +81,10 @@ void EmulatedStream::run_block(Worker& worker, const char* kernel, const LaunchS
   const Dim3 index = {static_cast<unsigned>(number % grid.x),
                       static_cast<unsigned>(number / grid.x % grid.y),
                       static_cast<unsigned>(number / grid.x / grid.y)};
+  const bool is_observed = watcher_ == nullptr || watcher_->observes(number);
+  if (!is_observed) current_recorder = nullptr;
   worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
-                   worker.recorder.get());
+                   is_observed ? worker.recorder.get() : nullptr);
 }
 
 void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,

@@ -36,6 +36,11 @@ struct LineBegin {
 class RequestWatcher {
  public:
   virtual ~RequestWatcher() = default;
+  /// False: the block with this number in the grid only runs. Nothing counts or checks it.
+  virtual bool observes(std::uint64_t block) const {
+    static_cast<void>(block);
+    return true;
+  }
   /// The next request of this warp at this place, as it is counted: when its block has passed a
   /// barrier or the warp has ended. Addresses in shared memory count from the block's first byte.
   /// Called on the threads of the device, on several at once where it has several.

@@ -21,11 +21,15 @@ class ArrayContent {
         written_((bytes + unit - 1) / unit) {}
 
   void write(std::size_t offset, std::size_t bytes) {
+    if (is_whole_) return;
     const auto end = end_of(offset, bytes);
     for (auto i = unit_of(offset); i < end; ++i) written_[i].store(true, std::memory_order_relaxed);
   }
+  /// All is written from now on. While no thread calls the other functions.
+  void write_all() { is_whole_ = true; }
   /// The first byte from `offset` on that nothing has written. nullopt: all are written.
   std::optional<std::size_t> undefined_in(std::size_t offset, std::size_t bytes) const {
+    if (is_whole_) return std::nullopt;
     const auto end = end_of(offset, bytes);
     for (auto i = unit_of(offset); i < end; ++i) {
       if (!written_[i].load(std::memory_order_relaxed)) return std::max(offset, i * unit_);
@@ -34,6 +38,7 @@ class ArrayContent {
   }
   /// True when some byte of the range is written.
   bool any_written(std::size_t offset, std::size_t bytes) const {
+    if (is_whole_) return true;
     const auto end = end_of(offset, bytes);
     for (auto i = unit_of(offset); i < end; ++i) {
       if (written_[i].load(std::memory_order_relaxed)) return true;
@@ -53,6 +58,7 @@ class ArrayContent {
   }
 
   std::size_t unit_;
+  bool is_whole_ = false;
   int shift_;  ///< the logarithm of a unit that is a power of two
   std::vector<std::atomic<bool>> written_;
 };

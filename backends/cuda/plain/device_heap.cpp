@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cuda/plain/launch.h"
 
@@ -37,6 +38,7 @@ void* DeviceHeap::allocate(std::size_t bytes) {
   const auto left = memory_->bytes().size() - (next_ - begin_);
   if (whole > limit_ || used_ > limit_ - whole || whole > left) return nullptr;
   pieces_.push_back({next_, bytes, ArrayContent(bytes, kUnit), false});
+  if (is_whole_) pieces_.back().content.write_all();
   used_ += whole;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the heap
   void* result = reinterpret_cast<void*>(next_);
@@ -62,6 +64,11 @@ DeviceHeap::Piece* DeviceHeap::find(std::uintptr_t address) {
 
 bool DeviceHeap::contains(std::uintptr_t address) const {
   return address - begin_ < memory_->bytes().size();
+}
+
+void DeviceHeap::write_all() {
+  if (std::exchange(is_whole_, true)) return;
+  for (auto& piece : pieces_) piece.content.write_all();
 }
 
 void DeviceHeap::open() const {

@@ -38,6 +38,9 @@ class DeviceHeap {
   Piece* find(std::uintptr_t address);
   bool contains(std::uintptr_t address) const;
 
+  /// Kernels write unseen from now on, so all memory counts as written.
+  void write_all();
+
   /// Between launches the memory is closed to the host.
   void open() const;
   void close() const;
@@ -46,6 +49,7 @@ class DeviceHeap {
   Piece* locate(std::uintptr_t address);
 
   std::size_t limit_, used_ = 0;
+  bool is_whole_ = false;
   std::unique_ptr<DeviceMemory> memory_;
   std::uintptr_t begin_ = 0, next_ = 0;
   std::mutex mutex_;

@@ -88,11 +88,24 @@ void add_pieces(const KernelLibrary& library, const emulation::CostModel& model,
   }
 }
 
+/// Arrays of a launch. Where blocks write unseen, all of them count as written.
+std::vector<DeviceArray> arrays_of(const Launch& launch) {
+  auto arrays = launch.arrays;
+  if (launch.sample == 1 || launch.shape.grid.count() == 1) return arrays;
+  for (auto& each : arrays) {
+    if (auto* content = std::exchange(each.content, nullptr)) content->write_all();
+    each.is_undefined = false;
+  }
+  if (launch.heap != nullptr) launch.heap->write_all();
+  return arrays;
+}
+
 }  // namespace
 
 LaunchResult run(const KernelLibrary& library, const Launch& launch) {
-  const Watch watch(library, launch.arrays, launch.shape.shared_bytes, launch.explain,
-                    launch.textures, launch.heap);
+  const auto arrays = arrays_of(launch);
+  const Watch watch(library, arrays, launch.shape.shared_bytes, launch.explain, launch.textures,
+                    launch.heap);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
@@ -107,6 +120,7 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
     };
     const auto shared_bytes = [&] { return watch.shared_bytes_used(); };
     model.emplace(launch.gpu->l2_bytes, shared_bytes, l1_bytes, launch.watcher);
+    model->observe_every(launch.sample);
   }
   stream.tell(model ? &*model : launch.watcher);
   const SignalGuard guard;

@@ -46,6 +46,7 @@ struct Launch {
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
   bool strict = true;                                 ///< Schedule::strict
+  std::uint64_t sample = 1;                           ///< the model observes these blocks
   DeviceHeap* heap = nullptr;                         ///< of malloc in kernels. nullptr: none
   const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
   int registers = 0;                                  ///< of a thread on that GPU. 0: not known

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/cuda/emulation/lockstep.h"
-#include "backends/cuda/emulation/request_watcher.h"
 #include "backends/cuda/plain/signals.h"
 
 namespace triptych::cuda::plain {
@@ -26,7 +24,6 @@ constexpr std::uintptr_t kFirstPage = 4096;
 constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 
 const TextureTable kNoTextures;
-constinit thread_local const Watch* current_watch = nullptr;
 constinit thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
 
 Access access_of(Touch how) {
@@ -72,6 +69,8 @@ const Variable* variable_at(std::span<const Variable> variables, std::uint64_t a
 }
 
 }  // namespace
+
+constinit thread_local const Watch* current_watch = nullptr;
 
 Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
              std::size_t dynamic_bytes, Explanation explain, const TextureTable* textures,
@@ -305,7 +304,7 @@ void Watch::read_texture(const TextureRead& read, std::uint32_t* channels,
   }
   const auto taps = taps_of(texture, read);
   for (unsigned i = 0; i < taps.count; ++i) {
-    if (taps.taps[i].texel == nullptr) continue;
+    if (taps.taps[i].texel == nullptr || emulation::current_recorder == nullptr) continue;
     access(Touch::Load, reinterpret_cast<std::uintptr_t>(taps.taps[i].texel),
            texture.texels.texel_bytes(), where);
   }
@@ -360,134 +359,6 @@ void Watch::fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
                        verb(how), bytes, address);
   }
   Block::current().fail(FaultKind::OutOfBounds, where, std::move(what));
-}
-
-namespace {
-
-bool on_stack(std::uintptr_t address) {
-  const auto stack = Block::current().stack();
-  return address - reinterpret_cast<std::uintptr_t>(stack.data()) < stack.size();
-}
-
-/// The instruction before `pc`.
-KnownCode& code_at(const void* pc) {
-  auto& recorder = Recorder::current();
-  if (auto* known = recorder.known_code(pc)) return *known;
-  const auto& library = current_watch->library();
-  return recorder.add_code({pc, library.place(pc), library.is_own(pc)});
-}
-
-void touch(Touch how, const void* address, std::size_t bytes, const void* pc) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (on_stack(at)) return;
-  auto& known = code_at(pc);
-  if (known.code.where.line() != 0) {
-    return current_watch->access(how, at, bytes, known.code.where, known);
-  }
-  current_watch->access(how, at, bytes, Block::current().last_place());
-}
-
-void touch_at(Touch how, const void* address, std::size_t bytes, const Location& where) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (!on_stack(at)) current_watch->access(how, at, bytes, where);
-}
-
-/// A type's copy, in the pieces that its alignment allows.
-void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
-                  const void* pc) {
-  if (on_stack(reinterpret_cast<std::uintptr_t>(address))) return;
-  const auto piece = current_watch->library().piece_bytes(pc, bytes, most);
-  for (std::size_t at = 0; at < bytes; at += piece) {
-    touch(how, static_cast<const char*>(address) + at, piece, pc);
-  }
-}
-
-void pass(const void* pc, const void* frame, const void* caller) {
-  auto& recorder = Recorder::current();
-  if (recorder.follow(pc, frame, caller)) return;
-  const auto piece = emulation::piece_of_code(pc, frame, caller);
-  const auto& code = code_at(pc).code;
-  const auto depth = Block::current().depth_of(frame);
-  if (code.is_own) return recorder.pass(piece, code, {pc, caller, depth, &code.where});
-  recorder.pass(piece, {pc, Block::current().last_place(), false}, {pc, caller, depth, nullptr});
-}
-
-void line(const void* pc, const void* frame, const void* stack, const void* caller) {
-  const auto& library = current_watch->library();
-  if (library.is_own(pc))
-    Recorder::current().begin_line({pc, frame, stack, caller}, library.place(pc));
-}
-
-Location place_of(const void* pc) {
-  const auto where = current_watch->library().place(pc);
-  return where.line() == 0 ? Block::current().last_place() : where;
-}
-
-void beyond(const void* pc, const char* array, std::int64_t index) {
-  Block::current().fail(FaultKind::OutOfBounds, current_watch->library().place(pc),
-                        fmt::format("index {} of an array {}", index, array));
-}
-
-void fail(const char* what, const Location& where) {
-  Block::current().fail(FaultKind::Assertion, where, what);
-}
-
-void refuse(const char* what, const void* pc) {
-  Block::current().fail(FaultKind::Assertion, place_of(pc), what);
-}
-
-void* allocate(std::size_t bytes, const void* pc) {
-  return current_watch->allocate(bytes, place_of(pc));
-}
-
-void release(void* memory, const void* pc) { current_watch->release(memory, place_of(pc)); }
-
-void grid_barrier(const Location& where) { Block::current().grid_barrier(where); }
-
-bool is_cooperative() { return Block::current().is_resident(); }
-
-Indices indices() {
-  return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
-}
-
-void fence(const Location& where, bool for_all_blocks) {
-  Recorder::current().fence(where, for_all_blocks);
-}
-
-void read_texture(const TextureRead& read, std::uint32_t* channels, const Location& where) {
-  current_watch->read_texture(read, channels, where);
-}
-
-void* find_in_surface(const SurfaceAccess& access, const Location& where) {
-  return current_watch->find_in_surface(access, where);
-}
-
-}  // namespace
-
-const Services& watch_services() {
-  static const Services services = {
-      .touch = touch,
-      .touch_at = touch_at,
-      .touch_pieces = touch_pieces,
-      .pass = pass,
-      .line = line,
-      .beyond = beyond,
-      .fail = fail,
-      .refuse = refuse,
-      .barrier = emulation::barrier,
-      .grid_barrier = grid_barrier,
-      .is_cooperative = is_cooperative,
-      .allocate = allocate,
-      .release = release,
-      .exchange = emulation::exchange,
-      .exchanged = emulation::exchanged,
-      .lane_index = emulation::lane_index,
-      .indices = indices,
-      .fence = fence,
-      .read_texture = read_texture,
-      .find_in_surface = find_in_surface,
-  };
-  return services;
 }
 
 const KernelLibrary* watched_library() {

@@ -88,6 +88,9 @@ class Watch {
   DeviceHeap* heap_;
 };
 
+/// The one that the calling thread of the processor has entered. nullptr: none.
+extern constinit thread_local const Watch* current_watch;
+
 /// The table for libraries of kernels: their calls act on the Watch that the calling thread of the
 /// processor has entered.
 const Services& watch_services();

@@ -223,6 +223,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .most_steps = session.options.most_steps,
                              .barriers_skip_ended = session.options.barriers_skip_ended,
                              .strict = session.options.strict,
+                             .sample = session.options.sample,
                              .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
     request.registers = registers_of(kernel);

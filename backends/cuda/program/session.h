@@ -64,6 +64,7 @@ struct ProgramOptions {
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
   bool strict = false;                   ///< the places of warnings end the program
+  std::uint64_t sample = 1;              ///< every sample-th block is counted and checked
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;
   ModuleBuilder* modules = nullptr;  ///< for NVRTC and the driver API

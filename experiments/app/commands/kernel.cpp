@@ -191,6 +191,7 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
           {"grid", options.run.grid},
           {"block", options.run.block},
           {"contraction", !options.no_contraction},
+          {"sample", options.run.sample},
           {"findings", std::move(findings)},
           {"warnings", run.warnings},
           {"counters", std::move(counters)},
@@ -230,7 +231,9 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
     print_passes(runs);
     print_branches(name, costs);
   }
-  print_text("\n{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
+  print_text("\n");
+  print_sample(options);
+  print_text("{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
   for (const auto& warning : run.warnings) print_text("warning: {}\n", warning);
   print_outputs(run);
 }
@@ -309,6 +312,7 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   if (options.brief) child.add({"--brief"});
   if (request.skip_ended) child.add({"--skip-ended"});
   if (options.strict) child.add({"--strict"});
+  if (request.sample != 1) child.add({"--sample", std::to_string(request.sample)});
 }
 
 /// The document of the child, with the names that the user gave.
@@ -398,6 +402,11 @@ Command add_run(Command& kernel, Context& context) {
                   "largest difference from --expect, times max(1, |expected|)")
       .check(number_from(0, 1e6))
       .only_with("--expect");
+  command
+      .add_option("--sample", options->run.sample,
+                  "count and check every N-th block of a launch; the others only run")
+      .value("N")
+      .check(whole_from(1, std::int64_t{1} << 31));
   command.add_flag("--strict", options->strict,
                    "for a whole program: warnings about undefined values end it");
   command.add_flag("--brief", options->brief, "omit the table by source line");

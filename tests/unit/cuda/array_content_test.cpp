@@ -29,5 +29,13 @@ TEST(ArrayContent, a_part_of_a_unit_is_the_whole_unit) {
   EXPECT_EQ(content.undefined_in(12, 24), std::nullopt);
 }
 
+TEST(ArrayContent, may_be_written_as_a_whole) {
+  ArrayContent content(64, 4);
+  EXPECT_EQ(content.undefined_in(8, 4), 8U);
+  content.write_all();
+  EXPECT_EQ(content.undefined_in(0, 64), std::nullopt);
+  EXPECT_TRUE(content.any_written(8, 4));
+}
+
 }  // namespace
 }  // namespace triptych::cuda::plain
