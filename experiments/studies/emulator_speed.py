@@ -132,7 +132,7 @@ def speeds(program, source, size):
     done = subprocess.run([program, "kernel", "run", source, "--json", "--", str(size)], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{program} failed with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    report = json.loads(done.stdout)
+    report = json.loads(done.stdout)["results"][0]
     seconds = dict(line.split() for line in report["output"].splitlines())
     return {kernel["kernel"]: sum(line["lanes"] for line in kernel["lines"]) / float(seconds[kernel["kernel"]]) / 1e6
             for kernel in report["kernels"]}
