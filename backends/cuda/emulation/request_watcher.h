@@ -15,7 +15,7 @@ struct RequestPlace {
   Access access = Access::Load;
   Dim3 block;         ///< its index
   unsigned warp = 0;  ///< of the block
-  /// Of where, space and access, for this thread of the processor in this launch. From 0 on.
+  /// Identifies where, space and access for this thread of the processor in this launch, from 0.
   std::uint32_t number = 0;
 };
 
