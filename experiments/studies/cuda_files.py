@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+from cuda_files_data import inputs_of
+
 WAIVED = 2  # the exit status of NVIDIA's samples that a device cannot run
 
 
@@ -71,15 +73,21 @@ def measure(program, suites, folder, words, module, seconds):
             if (suites / folder.split("/")[0] / name).is_dir() and not (root / name).exists():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).symlink_to((suites / folder.split("/")[0] / name).resolve())
+        for name, content in inputs_of(folder).items():
+            place.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+            place.joinpath(name).write_bytes(content.encode() if isinstance(content, str) else content)
         if folder.endswith("matrixMul_nvrtc"):
             (place / "cooperative_groups.h").touch()  # the sample looks for this file, which may be empty
         if module:
             subprocess.run([program, "kernel", "build", module[0], "--module", "--out", module[1], "--overwrite",
                             *module[2:]], cwd=place, check=True, capture_output=True)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run = subprocess.run([program, "kernel", "run", "--json", *command_of(place, words)], cwd=place,
-                             capture_output=True, text=True, errors="replace", check=False,
-                             preexec_fn=lambda: limit(seconds))
+        try:
+            run = subprocess.run([program, "kernel", "run", "--json", *command_of(place, words)], cwd=place,
+                                 capture_output=True, text=True, errors="replace", check=False,
+                                 timeout=20 * seconds, preexec_fn=lambda: limit(seconds))
+        except subprocess.TimeoutExpired:
+            return "waits without an end", 0
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if run.returncode < 0:
@@ -95,7 +103,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("triptych")
     parser.add_argument("suites", type=pathlib.Path)
-    parser.add_argument("names", nargs="*", help="ends of folders; all without names")
+    parser.add_argument("names", nargs="*", help="ends of folders, or first words; all without names")
     parser.add_argument("--seconds", type=int, default=120, help="limit of processor time for a program")
     parser.add_argument("--list", type=pathlib.Path, default=pathlib.Path(__file__).with_suffix(".txt"))
     options = parser.parse_args()
@@ -104,7 +112,7 @@ def main():
         folder, words, module = ([part.strip() for part in line.split("|")] + ["", ""])[:3]
         if not folder or folder.startswith("#"):
             continue
-        if options.names and not any(folder.endswith(name) for name in options.names):
+        if options.names and not any(folder.endswith(name) or words.startswith(name) for name in options.names):
             continue
         text, used = measure(program, options.suites.resolve(), folder, words, shlex.split(module), options.seconds)
         print(f"{folder} | {words} | {used:.0f} s | {text}", flush=True)
