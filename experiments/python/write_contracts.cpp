@@ -32,7 +32,9 @@ void read_header(const std::string& path, std::map<std::string, Contract>& contr
       comment += line.substr(4) + "\n";
       continue;
     }
-    if (line.starts_with("struct ") && line.find(" : Op") != std::string::npos)
+    const auto base = line.find(" : ");
+    if (line.starts_with("struct ") && base != std::string::npos &&
+        (line.find("Of<", base) != std::string::npos || line.compare(base, 5, " : Op") == 0))
       contracts[line.substr(7, line.find(' ', 7) - 7)] = {path, comment};
     comment.clear();
   }
