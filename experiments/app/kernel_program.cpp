@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/mapped.h"
 #include "experiments/app/kernel_command.h"
 
 #include <fmt/format.h>
@@ -10,6 +9,8 @@
 
 #include "core/base/console.h"
 #include "core/base/list_text.h"
+#include "core/base/mapped.h"
+#include "core/io/output_ledger.h"
 #include "experiments/app/kernel_costs.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
@@ -109,6 +110,7 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
              counted(std::ssize(report.kernels), "kernel"), run.gpu->name);
   if (!report.kernels.empty()) {
     const std::vector<CountedRun> runs = {{name, report.kernels}};
+    print_sample(options);
     print_counters(runs, run.gpu->capability);
     print_costs(*run.gpu, report.kernels, report.costs);
     if (!options.brief) {
@@ -118,7 +120,6 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
     }
     print_text("\n");
   }
-  print_sample(options);
   for (const auto& warning : report.warnings) print_text("warning: {}\n", warning);
   print_findings(report);
   if (!report.reason.empty()) print_text("the program was stopped: {}\n", report.reason);
@@ -132,8 +133,10 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
 
 void print_sample(const KernelCommand& options) {
   if (options.run.sample == 1) return;
-  print_text("counted and checked: blocks 0, {0}, {1}, ... of each launch (--sample {0})\n",
-             options.run.sample, 2 * options.run.sample);
+  print_text(
+      "counted and checked: blocks 0, {0}, {1}, ... of each launch (--sample {0}); all "
+      "counters and times are theirs\n",
+      options.run.sample, 2 * options.run.sample);
 }
 
 void print_fault(const KernelFault& fault) {

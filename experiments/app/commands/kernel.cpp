@@ -224,6 +224,7 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
   const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
   const CostTable costs = {{run.kernel, run.costs}};
   const auto& gpu = kernels::find_gpu(options.gpu);
+  print_sample(options);
   print_counters(runs, gpu.capability);
   print_costs(gpu, runs[0].kernels, costs);
   if (!options.brief) {
@@ -232,7 +233,6 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
     print_branches(name, costs);
   }
   print_text("\n");
-  print_sample(options);
   print_text("{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
   for (const auto& warning : run.warnings) print_text("warning: {}\n", warning);
   print_outputs(run);
