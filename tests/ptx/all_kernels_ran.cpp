@@ -32,6 +32,7 @@ struct Unreachable {
 constexpr Unreachable kUnreachable[] = {
     {"nothing_kernel", "the driver is asked about it; it does nothing"},
     {"arg_max_kernel<bool,", "ArgMax refuses booleans"},
+    {"map_fours_kernel<Conversion<float>,", "Cast converts one element per thread"},
     {"max_pool_kernel<true, bool>", "MaxPool refuses booleans"},
     {"max_pool_kernel<false, bool>", "MaxPool refuses booleans"},
     {"transpose_kernel<Vector<unsigned long, 2> >", "no element has 16 bytes"},

@@ -69,7 +69,8 @@ void add_resize(std::vector<OpCase>& cases, int count) {
   cases.push_back({fmt::format("axes_{}", count), make_op(op), {f32({2, 2, 2, 2, 2, 2, 2, 2})}});
 }
 
-/// More than four classes side by side across their lines.
+/// More than four classes side by side across their lines, and one image, which starts anywhere in
+/// a concatenation.
 void add_losses(std::vector<OpCase>& cases) {
   const std::vector<InputRule> inputs = {f32({2, 9, 6}, -3, 3), of(DType::I64, {2, 6}, 0, 8)};
   cases.push_back({"nine_classes", make_op(SoftmaxCrossEntropyLoss()), inputs, false});
@@ -77,6 +78,17 @@ void add_losses(std::vector<OpCase>& cases) {
   with_gradient.push_back(f32({}));
   cases.push_back(
       {"nine_classes", make_op(SoftmaxCrossEntropyLossGradient()), with_gradient, false});
+  cases.push_back({"one_image",
+                   make_op(BinaryCrossEntropyWithLogitsGradient()),
+                   {f32({1, 3, 7}, -3, 3), f32({1, 3, 7}, 0, 1), f32({})},
+                   false});
+}
+
+/// Blocks of 64 x 64 weights for every multiprocessor of an H100, and two steps of positions.
+void add_many_weights(std::vector<OpCase>& cases) {
+  ConvWeightGradient op;
+  op.kernel_shape = {1, 1};
+  cases.push_back({"many_weights", make_op(op), {f32({2, 704, 2, 3}), f32({2, 768, 2, 3})}, false});
 }
 
 }  // namespace
@@ -90,6 +102,7 @@ void add_more_cases(std::vector<OpCase>& cases) {
   add_gathers(cases);
   for (int count = 4; count <= 8; ++count) add_resize(cases, count);
   add_losses(cases);
+  add_many_weights(cases);
   // One image, with a dense slice of a concatenation that starts anywhere.
   Dropout dropout;
   dropout.training_mode = true;
