@@ -51,13 +51,15 @@ RowTiles shared_tiles(std::int64_t m, int threads) {
 }  // namespace
 
 InPlaceGemm::InPlaceGemm(const GemmShape& shape, int threads)
-    : blocks_(shape, shared_tiles(shape.m, threads), threads, kLimits), small_b_(is_small(shape)) {}
+    : blocks_(shape, shared_tiles(shape.m, threads), threads, kLimits),
+      small_b_(is_small(shape)),
+      few_panels_(blocks_.panel_elements() <= kPlainPanels * blocks_.columns() * blocks_.depth()) {}
 
 GemmBlocking InPlaceGemm::blocking() const {
   auto blocking = blocks_.blocking();
   blocking.by_tile = true;
   blocking.small_b = small_b_;
-  blocking.few_panels = ceil_div(blocking.panels, blocking.column_blocks) <= kPlainPanels;
+  blocking.few_panels = few_panels_;
   return blocking;
 }
 
@@ -98,8 +100,7 @@ InPlaceGemm::Factors InPlaceGemm::factors_of(const InPlaceOperands& operands, co
                      .a_tile = scratch + blocks_.panel_elements(),
                      .panels = scratch,
                      .stays_plain = block.tiles.size() == 1 || small_b_};
-  factors.a_stays = operands.is_plain(factors.a) && !shares_sets(factors.a) &&
-                    block.panels.size() <= kPlainPanels;
+  factors.a_stays = few_panels_ && operands.is_plain(factors.a) && !shares_sets(factors.a);
   if (const auto* packed = operands.packed_b(block.batch)) {
     const auto all_panels = ceil_div(blocks_.shape().n, columns);
     factors.panels = packed + (k.begin * all_panels + block.panels.begin * k.size()) * columns;
@@ -115,7 +116,6 @@ InPlaceGemm::Factors InPlaceGemm::factors_of(const InPlaceOperands& operands, co
 
 void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
                            const Factors& factors, const Sums& sums) const {
-  const auto& kernels = microkernels();
   const auto& tiles = blocks_.tiles();
   auto next = tile_at(block, factors, sums, block.tiles.begin, 0);
   TilePrefetch<float> ahead;
@@ -139,7 +139,7 @@ void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
       now.b_inner = factors.plain_b.row_stride;
     }
     ahead.add_to(now, panel, next.c);
-    kernels.run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
+    microkernels().run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
   });
 }
 
@@ -148,14 +148,13 @@ MicroTile InPlaceGemm::tile_at(const Block& block, const Factors& factors, const
   const auto columns = blocks_.columns(), row = blocks_.tiles().begin(tile);
   const auto column = (block.panels.begin + panel) * columns;
   const bool rest = column >= sums.rest_columns.begin;
-  const auto& a = factors.a;
-  return {.a = factors.a_stays ? a.at(row, factors.k.begin) : factors.a_tile,
+  return {.a = factors.a_stays ? factors.a.at(row, factors.k.begin) : factors.a_tile,
           .b = factors.panels + panel * columns * factors.k.size(),
           .c = rest ? sums.rest + (row - block.m.begin) * columns
                     : sums.c.data + row * sums.c.stride + column,
           .c_stride = rest ? columns : sums.c.stride,
           .k_inner = factors.k.size(),
-          .a_row = factors.a_stays ? a.row_stride : 0,
+          .a_row = factors.a_stays ? factors.a.row_stride : 0,
           .b_inner = columns,
           .accumulate = factors.k.begin > 0};
 }

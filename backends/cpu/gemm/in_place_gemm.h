@@ -91,7 +91,8 @@ class InPlaceGemm {
   std::int64_t thread_elements() const;
 
   GemmBlocks blocks_;
-  bool small_b_;  ///< see GemmBlocking
+  bool small_b_;     ///< see GemmBlocking
+  bool few_panels_;  ///< see GemmBlocking
 };
 
 }  // namespace triptych::cpu
