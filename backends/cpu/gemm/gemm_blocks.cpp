@@ -4,16 +4,10 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/microkernel.h"
+#include "backends/cpu/grain.h"
 #include "core/base/checked_math.h"
 
 namespace triptych::cpu {
-namespace {
-
-// Less work than this is not worth a task of its own.
-constexpr std::int64_t kTaskMultiplies = 65536;
-
-}  // namespace
-
 GemmBlocks::GemmBlocks(const GemmShape& shape, const RowTiles& tiles, int threads,
                        const BlockLimits& limits)
     : shape_(shape), tiles_(tiles), threads_(threads), panels_(ceil_div(shape.n, columns())) {
@@ -28,7 +22,7 @@ GemmBlocks::GemmBlocks(const GemmShape& shape, const RowTiles& tiles, int thread
 
 void GemmBlocks::share_among_threads(const BlockLimits& limits) {
   const auto work = [&] { return block_rows() * panel_block_ * columns() * shape_.k; };
-  while (count() < threads_ * limits.per_thread && work() > 2 * kTaskMultiplies) {
+  while (count() < threads_ * limits.per_thread && work() > 2 * kGrainMultiplies) {
     const bool panels_left = panel_block_ > (tile_block_ == 1 ? 1 : limits.few_panels);
     if (panels_left && tile_block_ <= limits.many_tiles) {
       panel_block_ = ceil_div(panel_block_, 2);

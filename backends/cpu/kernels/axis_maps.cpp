@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/simd.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -13,12 +14,6 @@
 
 namespace triptych::cpu {
 namespace {
-
-constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
-
-std::int64_t rows_per_task(std::int64_t row_elements) {
-  return std::max<std::int64_t>(kTaskElements / std::max<std::int64_t>(row_elements, 1), 1);
-}
 
 bool ascending_by(const Dims& values, std::int64_t step) {
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -153,7 +148,7 @@ void IndexCopy::copy_rows(const std::byte* x, std::byte* y, std::int64_t begin,
 }
 
 void IndexCopy::run(const std::byte* x, std::byte* y) const {
-  parallel_for(rows_, rows_per_task(static_cast<std::int64_t>(inner_.size())),
+  parallel_for(rows_, grain_of(static_cast<std::int64_t>(inner_.size())),
                [&](std::int64_t begin, std::int64_t end) { copy_rows(x, y, begin, end); });
 }
 
@@ -326,7 +321,8 @@ void TapSum::sum_terms(const Piece& piece, const std::vector<Term>& terms, Gathe
 }
 
 void TapSum::run(const float* x, float* y) const {
-  parallel_for(rows_, rows_per_task(row_size_), [&](std::int64_t begin, std::int64_t end) {
+  const auto grain = grain_of(kSlowOperation * row_size_);
+  parallel_for(rows_, grain, [&](std::int64_t begin, std::int64_t end) {
     for (const auto& piece : pieces_) sum_rows(piece, x, y, begin, end);
   });
 }

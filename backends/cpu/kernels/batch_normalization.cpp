@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/reduction.h"
@@ -27,7 +28,7 @@ struct ChannelPlanes {
 
   template <class Body>
   void for_each_channel(const Body& body) const {
-    const auto grain = kElementwiseGrain / std::max<std::int64_t>(1, batch * plane) + 1;
+    const auto grain = grain_of(batch * plane);
     parallel_for(channels, grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto c = begin; c < end; ++c) body(c);
     });
@@ -37,9 +38,8 @@ struct ChannelPlanes {
   template <class Body>
   void for_each_block(const Body& body) const {
     const auto per_plane = reduction_blocks(plane);
-    const auto grain = channels >= max_threads()
-                           ? std::numeric_limits<std::int64_t>::max()
-                           : kElementwiseGrain / std::min(plane, kReductionBlock);
+    const auto grain = channels >= max_threads() ? std::numeric_limits<std::int64_t>::max()
+                                                 : grain_of(std::min(plane, kReductionBlock));
     parallel_for(batch * per_plane, grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto block = begin; block < end; ++block) {
         const auto first = block % per_plane * kReductionBlock;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
@@ -37,13 +38,13 @@ class ConvDepthwise : public FloatConv {
   void run(const KernelArgs& args) override {
     const auto* weights = weights_.ready(args.in<float>(1), args.scratch);
     auto* const scratch = args.scratch + weights_.scratch_bytes();
-    parallel_for(g_.batch * g_.groups, kElementwiseGrain / g_.in_plane() + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   scratch_.layout().pad(0.0F, scratch_.plane(scratch));
-                   for (auto i = begin; i < end; ++i) {
-                     run_group(args, i / g_.groups, i % g_.groups, weights, scratch);
-                   }
-                 });
+    const auto grain = grain_of(kSlowOperation * g_.out_plane() * g_.taps(), kGrainMultiplies);
+    parallel_for(g_.batch * g_.groups, grain, [&](std::int64_t begin, std::int64_t end) {
+      scratch_.layout().pad(0.0F, scratch_.plane(scratch));
+      for (auto i = begin; i < end; ++i) {
+        run_group(args, i / g_.groups, i % g_.groups, weights, scratch);
+      }
+    });
   }
 
  private:

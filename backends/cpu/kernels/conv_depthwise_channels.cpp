@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/tap_chains.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kMostFloats = 65536;
 // Positions of a padded image up to which a block stays in the first-level cache.
 constexpr std::int64_t kMostPositions = 512;
-// Less work than this is not worth a task of its own.
-constexpr std::int64_t kTaskMultiplies = 65536;
 
 /// Rows (axis 0) or columns that the windows read.
 std::int64_t padded_size(const Window& w, int axis) {
@@ -70,8 +69,8 @@ class ConvDepthwiseChannels : public FloatConv {
   void run(const KernelArgs& args) override {
     const auto* weights = weights_.ready(args.in<float>(1), args.scratch);
     auto* scratch = reinterpret_cast<float*>(args.scratch + weights_.scratch_bytes());
-    const auto work = g_.out_plane() * g_.taps() * kSideBySide;
-    parallel_for(g_.batch * blocks(), kTaskMultiplies / work + 1,
+    const auto work = kSlowOperation * g_.out_plane() * g_.taps() * kSideBySide;
+    parallel_for(g_.batch * blocks(), grain_of(work, kGrainMultiplies),
                  [&](std::int64_t begin, std::int64_t end) {
                    auto* own = scratch + thread_index() * thread_floats();
                    std::fill_n(own, image_floats(), 0.0F);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/windows/window_plane.h"
@@ -21,8 +22,6 @@ constexpr std::int64_t kMostFloats = 2'000'000;
 // Sums of a block: they stay in the second-level cache.
 constexpr std::int64_t kBlockFloats = 32768;
 constexpr std::int64_t kBlocksPerThread = 4;
-// Less work than this is not worth a task of its own.
-constexpr std::int64_t kTaskMultiplies = 65536;
 
 // Columns of outputs from which on sums are finished as they are copied. Shorter rows leave the
 // last vectors of each mostly empty.
@@ -95,7 +94,7 @@ class ConvInPlace : public FloatConv {
   void run(const KernelArgs& args) override {
     const auto* weights = weights_.ready(args.in<float>(1), args.scratch);
     auto* x = reinterpret_cast<float*>(args.scratch + weights_.scratch_bytes());
-    parallel_for(planes(), kTaskMultiplies / plane_ + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(planes(), grain_of(plane_), [&](std::int64_t begin, std::int64_t end) {
       for (auto p = begin; p < end; ++p) lay_out(args.in<float>(0), p, x + p * plane_);
     });
     auto* scratch = x + planes() * plane_;
@@ -127,7 +126,7 @@ class ConvInPlace : public FloatConv {
     const auto sums = [&] { return g_.group_out() * width(rows); };
     while (rows > 1 && sums() > kBlockFloats) rows = ceil_div(rows, 2);
     while (threads_ > 1 && rows > 1 && blocks() < kBlocksPerThread * threads_ &&
-           sums() * depth_ > 2 * kTaskMultiplies) {
+           sums() * depth_ > 2 * kGrainMultiplies) {
       rows = ceil_div(rows, 2);
     }
     return rows;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/dropout.h"
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
@@ -21,7 +22,7 @@ class DropoutKernel : public Kernel {
     auto* y = args.out<float>(0);
     auto* keep = args.out<std::uint8_t>(1);
     if (!training_) {
-      parallel_for(elements_, kElementwiseGrain, [=](std::int64_t begin, std::int64_t end) {
+      parallel_for(elements_, kGrainElements, [=](std::int64_t begin, std::int64_t end) {
         std::copy(x + begin, x + end, y + begin);
         std::fill(keep + begin, keep + end, std::uint8_t{1});
       });
@@ -29,7 +30,7 @@ class DropoutKernel : public Kernel {
     }
     const auto step = *args.in<std::int64_t>(1);
     // Random numbers come in fours.
-    parallel_for(ceil_div(elements_, kBlock), kElementwiseGrain / 4 / kBlock,
+    parallel_for(ceil_div(elements_, kBlock), grain_of(kSlowOperation * kBlock),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto block = begin; block < end; ++block) {
                      drop(x, y, keep, step, block * kBlock);

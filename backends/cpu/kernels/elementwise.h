@@ -5,15 +5,13 @@
 
 #include <algorithm>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/simd.h"
 #include "backends/host/parallel.h"
 #include "core/ops/scalar_math.h"
 #include "core/runtime/broadcast_walk.h"
 
 namespace triptych::cpu {
-
-/// Elements that are worth a task of their own, with one operation each.
-inline constexpr std::int64_t kElementwiseGrain = 16384;
 
 /// Elements that a row function handles at once when an operand must be converted or repeated.
 inline constexpr std::int64_t kRowBlock = 512;
@@ -34,7 +32,7 @@ class ElementwiseLoop {
   /// `operations`: of an element, at least 1.
   ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides,
                   std::int64_t operations = 1)
-      : walk_(shape, strides), grain_(kElementwiseGrain / operations) {
+      : walk_(shape, strides), grain_(grain_of(operations)) {
     // Rows must be contiguous. An operand with a gap or a first axis alone has rows of one element.
     const auto one_by_one = [](const Offsets& axis) {
       return std::ranges::all_of(axis, [](auto stride) { return stride <= 1; });

@@ -14,6 +14,8 @@ using UnaryRow = void (*)(const std::byte* x, std::byte* y, std::int64_t count,
                           const scalar::UnaryParameters& parameters);
 
 UnaryRow row_of(const Unary& op, DType dtype);
+/// Simple operations in the time of an element (backends/cpu/grain.h).
+std::int64_t operations_of(const Unary& op);
 
 /// y[i] = f(a[i * a_stride], b[i * b_stride]). y may be an operand of stride 1.
 struct RowOperands {

@@ -53,6 +53,12 @@ Step prepared(const ChainStep& step) {
   return {.unary = row_of(op, DType::F32), .parameters = {op.alpha, op.min, op.max}, .a = step.a};
 }
 
+std::int64_t chain_operations(std::span<const ChainStep> chain) {
+  std::int64_t operations = 0;
+  for (const auto& step : chain) operations += step.unary ? operations_of(*step.unary) : 1;
+  return operations;
+}
+
 class ChainKernel : public Kernel {
  public:
   ChainKernel(const KernelQuery& query, Device&)
@@ -74,7 +80,7 @@ class ChainKernel : public Kernel {
   using Inputs = Rows::Inputs;
 
   ChainKernel(const KernelQuery& query, std::span<const ChainStep> chain)
-      : rows_(query, std::max<std::int64_t>(1, std::ssize(chain))) {
+      : rows_(query, chain_operations(chain)) {
     for (std::size_t i = 0; i < chain.size(); ++i) {
       steps_.push_back(prepared(chain[i]));
       steps_.back().begins_ramp = is_ramp(chain.subspan(i));

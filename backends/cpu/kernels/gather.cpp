@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -12,8 +13,6 @@
 
 namespace triptych::cpu {
 namespace {
-
-constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
 
 /// Index at `position` of the indices, counted from the front. One out of range is reported.
 std::int64_t counted(std::int64_t index, std::int64_t position, std::int64_t size,
@@ -40,7 +39,7 @@ class GatherKernel : public Kernel, public IndexReader {
   void run(const KernelArgs& args) override {
     if (run_bytes_ == 0) return;
     const auto* indices = args.in<Index>(1);
-    const auto grain = std::max<std::int64_t>(kTaskElements / geometry().inner, 1);
+    const auto grain = grain_of(geometry().inner);
     parallel_for(
         geometry().outer * geometry().count, grain, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t row = begin; row < end; ++row) {
@@ -72,7 +71,7 @@ class GatherGradientKernel : public Kernel, public IndexReader {
   void run(const KernelArgs& args) override {
     const auto blocks = ceil_div(geometry().inner, kColumns);
     const auto rows = std::max<std::int64_t>(geometry().size + geometry().count, 1);
-    const auto grain = std::max<std::int64_t>(kTaskElements / (rows * kColumns), 1);
+    const auto grain = grain_of(rows * kColumns);
     parallel_for(geometry().outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         add_columns(args, task / blocks, task % blocks * kColumns);

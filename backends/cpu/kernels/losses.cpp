@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/losses.h"
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/softmax_lines.h"
 #include "core/ops/scalar_math.h"
@@ -11,7 +12,7 @@ namespace {
 /// Calls fold(first, count, block) for every block of `elements`, in parallel.
 template <class Fold>
 void for_each_block(std::int64_t elements, const Fold& fold) {
-  parallel_for(reduction_blocks(elements), kElementwiseGrain / kReductionBlock,
+  parallel_for(reduction_blocks(elements), grain_of(kReductionBlock),
                [&](std::int64_t begin, std::int64_t end) {
                  for (auto block = begin; block < end; ++block) {
                    const auto first = block * kReductionBlock;
@@ -58,7 +59,7 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
     const auto *x = args.in<float>(0), *z = args.in<float>(1);
     auto* dx = args.out<float>(0);
     const float scale = *args.in<float>(2) / static_cast<float>(elements_);
-    parallel_for(elements_, kElementwiseGrain, [=](std::int64_t begin, std::int64_t end) {
+    parallel_for(elements_, grain_of(kSlowOperation), [=](std::int64_t begin, std::int64_t end) {
       simd([=] {
 #pragma GCC ivdep
         for (auto i = begin; i < end; ++i) {

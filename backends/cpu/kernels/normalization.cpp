@@ -4,6 +4,7 @@
 #include "core/ops/normalization.h"
 
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/reduction.h"
@@ -75,7 +76,7 @@ class LayerNormalizationKernel : public Kernel {
     const auto* bias = args.inputs.size() > 2 ? args.in<float>(2) : nullptr;
     auto* y = args.out<float>(0);
     const bool is_short = are_short(lines_, count_);
-    parallel_for(lines_, kElementwiseGrain / count_ + 1, [&](auto begin, auto end) {
+    parallel_for(lines_, grain_of(kSlowOperation * count_), [&](auto begin, auto end) {
       is_short ? run_short({begin, end}, x, scale, bias, y)
                : run_long({begin, end}, x, scale, bias, y);
     });
@@ -173,7 +174,7 @@ class GroupNormalizationKernel : public Kernel {
     const auto *x = args.in<float>(0), *scale = args.in<float>(1), *bias = args.in<float>(2);
     auto* y = args.out<float>(0);
     const auto count = line_.count();
-    parallel_for(shape_.elements() / count, kElementwiseGrain / count + 1,
+    parallel_for(shape_.elements() / count, grain_of(kSlowOperation * count),
                  [&](auto begin, auto end) {
                    for (auto line = begin; line < end; ++line) {
                      const auto channel = line * channels_ % shape_[1];

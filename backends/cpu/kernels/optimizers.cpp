@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/optimizers.h"
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/ops/scalar_math.h"
@@ -23,8 +24,8 @@ class UpdateKernel : public Kernel {
       : parameters_(static_cast<std::size_t>(parameters)) {
     for (std::size_t p = 0; p < parameters_; ++p) {
       const auto elements = query.inputs[2 + p].spec.shape.elements();
-      for (std::int64_t begin = 0; begin < elements; begin += kElementwiseGrain) {
-        pieces_.push_back({p, begin, std::min(begin + kElementwiseGrain, elements)});
+      for (std::int64_t begin = 0; begin < elements; begin += kGrainElements) {
+        pieces_.push_back({p, begin, std::min(begin + kGrainElements, elements)});
       }
     }
   }

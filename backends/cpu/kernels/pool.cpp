@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/pool_planes.h"
@@ -130,7 +131,7 @@ class StoredMaxPool : public Kernel {
     const auto* x = args.in<T>(0);
     auto* y = args.out<T>(0);
     const auto row_work = window_.out[1] * window_.taps() * x_.channels();
-    parallel_for(images_ * window_.out[0], kElementwiseGrain / row_work + 1,
+    parallel_for(images_ * window_.out[0], grain_of(row_work),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto i = begin; i < end; ++i) run_row(i, x, y);
                  });

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "core/base/reduction.h"
 #include "core/ops/conv_geometry.h"
@@ -37,11 +38,10 @@ struct PoolPlanes {
   /// Calls body(plane) for every plane, in parallel, and before() for each range of them.
   template <class Before, class Body>
   void for_each_plane(const Before& before, const Body& body) const {
-    parallel_for(count, kElementwiseGrain / in_size() + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   before();
-                   for (auto plane = begin; plane < end; ++plane) body(plane);
-                 });
+    parallel_for(count, grain_of(in_size()), [&](std::int64_t begin, std::int64_t end) {
+      before();
+      for (auto plane = begin; plane < end; ++plane) body(plane);
+    });
   }
   template <class Body>
   void for_each_plane(const Body& body) const {

@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise_rows.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
@@ -129,7 +130,7 @@ class RecurrentKernel : public Kernel {
    private:
     template <class Body>
     void each_row(const Body& body) const {
-      const auto grain = kElementwiseGrain / (g_.gates * g_.hidden) + 1;
+      const auto grain = grain_of(kSlowOperation * g_.gates * g_.hidden);
       parallel_for(g_.batch, grain, [&](std::int64_t begin, std::int64_t end) {
         for (auto b = begin; b < end; ++b) body(b);
       });

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/reduction.h"
@@ -101,9 +102,7 @@ class ReduceKernel : public Kernel {
     T* partial = blocks_ == 1 ? y : reinterpret_cast<T*>(args.scratch);
     const auto work =
         std::min(layout_.reduced.count(), kReductionBlock) * std::min(layout_.inner, kColumns);
-    const auto grain =
-        std::max<std::int64_t>(1, kElementwiseGrain / std::max<std::int64_t>(work, 1));
-    parallel_for(layout_.kept.count() * blocks_ * chunks_, grain,
+    parallel_for(layout_.kept.count() * blocks_ * chunks_, grain_of(work),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto item = begin; item < end; ++item) fold_item(x, partial, item);
                  });
@@ -113,15 +112,14 @@ class ReduceKernel : public Kernel {
  private:
   void finish_all(T* partial, T* y) const {
     if (blocks_ == 1 && !mean_) return;
-    parallel_for(outputs(), kElementwiseGrain / std::max<std::int64_t>(blocks_, 1) + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (auto i = begin; i < end; ++i) y[i] = finish(partial, i);
-                 });
+    parallel_for(outputs(), grain_of(blocks_), [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) y[i] = finish(partial, i);
+    });
   }
 
   void fold_short_lines(const T* x, T* y) const {
     const auto count = layout_.reduced.count(), at_once = short_lines_at_once(count);
-    parallel_for(outputs(), kElementwiseGrain / count, [&](auto begin, auto end) {
+    parallel_for(outputs(), grain_of(count), [&](auto begin, auto end) {
       T buffer[kShortBlock];
       const T* columns = buffer;
       for (auto line = begin; line < end; line += at_once) {
@@ -203,16 +201,15 @@ class ArgMaxKernel : public Kernel {
 
   void run(const KernelArgs& args) override {
     const auto chunks = ceil_div(lines_.inner, kColumns);
-    const auto work = std::max<std::int64_t>(1, lines_.count * std::min(lines_.inner, kColumns));
-    parallel_for(lines_.outer * chunks, kElementwiseGrain / work + 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (auto item = begin; item < end; ++item) {
-                     const auto outer = item / chunks, column = item % chunks * kColumns;
-                     find(args.in<T>(0) + outer * lines_.count * lines_.inner + column,
-                          args.out<std::int64_t>(0) + outer * lines_.inner + column,
-                          std::min(kColumns, lines_.inner - column));
-                   }
-                 });
+    const auto work = lines_.count * std::min(lines_.inner, kColumns);
+    parallel_for(lines_.outer * chunks, grain_of(work), [&](std::int64_t begin, std::int64_t end) {
+      for (auto item = begin; item < end; ++item) {
+        const auto outer = item / chunks, column = item % chunks * kColumns;
+        find(args.in<T>(0) + outer * lines_.count * lines_.inner + column,
+             args.out<std::int64_t>(0) + outer * lines_.inner + column,
+             std::min(kColumns, lines_.inner - column));
+      }
+    });
   }
 
  private:

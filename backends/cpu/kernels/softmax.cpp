@@ -2,6 +2,7 @@
 #include "core/ops/softmax.h"
 
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/softmax_lines.h"
 
@@ -43,7 +44,7 @@ class SoftmaxKernel : public Kernel {
  private:
   void run_short(const float* x, float* y) const {
     const auto count = lines_.count, at_once = short_lines_at_once(count);
-    parallel_for(lines_.outer, kElementwiseGrain / count, [&](auto begin, auto end) {
+    parallel_for(lines_.outer, grain_of(kSlowOperation * count), [&](auto begin, auto end) {
       float columns[kShortBlock];
       for (auto line = begin; line < end; line += at_once) {
         const auto width = std::min(at_once, end - line);

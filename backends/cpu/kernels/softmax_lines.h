@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/reduction.h"
 #include "core/base/checked_math.h"
@@ -23,7 +24,7 @@ struct Lines : AxisLines {
   template <class Visitor>
   void for_each_chunk(const Visitor& visit) const {
     if (inner == 0) return;
-    const auto grain = kElementwiseGrain / std::max<std::int64_t>(1, count * width()) + 1;
+    const auto grain = grain_of(kSlowOperation * count * width());
     parallel_for(outer * chunks(), grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto item = begin; item < end; ++item) {
         const auto o = item / chunks(), column = item % chunks() * width();

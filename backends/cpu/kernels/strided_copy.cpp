@@ -5,14 +5,14 @@
 #include <cstring>
 
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/grain.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 
 namespace triptych::cpu {
 namespace {
 
-constexpr std::int64_t kTileBytes = 32 * 1024;   // both sides of a tile stay in the L1 cache
-constexpr std::int64_t kTaskBytes = 128 * 1024;  // less is not worth a task
+constexpr std::int64_t kTileBytes = 32 * 1024;  // both sides of a tile stay in the L1 cache
 constexpr std::int64_t kTransposedRows = 64;
 constexpr std::int64_t kLineBytes = 64;
 
@@ -116,8 +116,7 @@ StridedCopy::StridedCopy(const StridedView& from, const StridedView& to, std::si
   choose_plane(static_cast<std::int64_t>(element_size));
   tiles_ = ceil_div(rows_.size, tile_rows_) * ceil_div(columns_.size, tile_columns_);
   for (const auto& axis : outer_) tiles_ *= axis.size;
-  const auto tile_bytes = tile_rows_ * tile_columns_ * static_cast<std::int64_t>(element_size);
-  grain_ = std::max<std::int64_t>(kTaskBytes / tile_bytes, 1);
+  grain_ = grain_of(tile_rows_ * tile_columns_);
 }
 
 void StridedCopy::choose_plane(std::int64_t element_size) {

@@ -94,6 +94,22 @@ UnaryRow row_of(const Unary& op, DType dtype) {
   return visit_kind<UnaryKind::Not>(op.kind, [&](auto one) { return row_for<one()>(dtype); });
 }
 
+std::int64_t operations_of(const Unary& op) {
+  switch (op.kind) {
+    using enum UnaryKind;
+    case Relu:
+    case LeakyRelu:
+    case Neg:
+    case Abs:
+    case Sign:
+    case Clip:
+    case Not:
+      return 1;
+    default:
+      return kSlowOperation;
+  }
+}
+
 namespace {
 
 class UnaryKernel : public Kernel {
@@ -110,7 +126,7 @@ class UnaryKernel : public Kernel {
 
  private:
   UnaryKernel(const KernelQuery& query, const Unary& op)
-      : rows_(query),
+      : rows_(query, operations_of(op)),
         row_(row_of(op, query.outputs[0].spec.dtype)),
         parameters_{op.alpha, op.min, op.max} {}
 
