@@ -66,6 +66,11 @@ constexpr std::int32_t kNoTap = -1;
 /// Outputs of a piece are rounded up to so many: no loop over them ends within a vector.
 constexpr std::int64_t kWholeVector = 16;
 
+/// Elements of a vector that a shuffle permutes.
+constexpr std::int64_t kWindow = 8;
+using Floats = float __attribute__((vector_size(kWindow * sizeof(float))));
+using Places = std::int32_t __attribute__((vector_size(kWindow * sizeof(std::int32_t))));
+
 /// The taps of a piece: tap t of output i at t * size + i.
 struct Taps {
   const std::int32_t* index;
@@ -164,7 +169,7 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
     for (auto& index : axes_[a].index) index *= strides[a];
   }
   while (axes_.size() < 2) axes_.insert(axes_.begin(), copy_taps(Dims{0}));
-  cut(axes_.back());
+  cut(axes_.back(), x.rank() == 0 ? 1 : x[x.rank() - 1]);
   axes_.pop_back();
   divisor_.resize(axes_.size());
   for (std::size_t a = divisor_.size(); a-- > 0;) {
@@ -173,10 +178,13 @@ TapSum::TapSum(std::vector<AxisTaps> axes, const Shape& x) : axes_(std::move(axe
   }
 }
 
-void TapSum::cut(const AxisTaps& inner) {
+void TapSum::cut(const AxisTaps& inner, std::int64_t x_size) {
   row_size_ = inner.size();
   for (std::int64_t begin = 0; begin < row_size_; begin += kPiece) {
-    Piece piece{begin, std::min(kPiece, row_size_ - begin), 0, 0, index_.size(), false, false};
+    Piece piece{.begin = begin,
+                .size = std::min(kPiece, row_size_ - begin),
+                .first = index_.size(),
+                .first_window = window_.size()};
     piece.width = round_up(piece.size, kWholeVector);
     const auto* first = inner.begin.data() + begin;
     for (std::int64_t i = 0; i < piece.size; ++i) {
@@ -200,7 +208,30 @@ void TapSum::cut(const AxisTaps& inner) {
       const auto neighbour = index_[piece.first] + static_cast<std::int32_t>(i);
       piece.dense = index_[at] == neighbour && weight_[at] == 1;
     }
+    find_windows(piece, x_size);
     pieces_.push_back(piece);
+  }
+}
+
+void TapSum::find_windows(Piece& piece, std::int64_t x_size) {
+  place_.resize(index_.size());
+  piece.windows = x_size >= kWindow;
+  for (std::int64_t begin = 0; begin < piece.width && piece.windows; begin += kWindow) {
+    const auto for_each_tap = [&](const auto& visit) {
+      for (std::int64_t t = 0; t < piece.taps; ++t) {
+        const auto at = piece.first + static_cast<std::size_t>(t * piece.width + begin);
+        for (std::size_t i = at; i < at + kWindow; ++i) {
+          if (index_[i] != kNoTap) visit(i);
+        }
+      }
+    };
+    auto first = static_cast<std::int32_t>(x_size - kWindow);
+    for_each_tap([&](std::size_t i) { first = std::min(first, index_[i]); });
+    for_each_tap([&](std::size_t i) {
+      place_[i] = index_[i] - first;
+      piece.windows = piece.windows && place_[i] < kWindow;
+    });
+    window_.push_back(first);
   }
 }
 
@@ -245,7 +276,11 @@ void TapSum::for_each_row(const float* x, std::int64_t begin, std::int64_t end,
 class TapSum::Gathered {
  public:
   Gathered(const TapSum& sum, const Piece& piece)
-      : index_(sum.index_.data() + piece.first), count_(piece.taps * piece.width) {}
+      : index_(sum.index_.data() + piece.first),
+        count_(piece.taps * piece.width),
+        width_(piece.width),
+        place_(sum.place_.data() + piece.first),
+        window_(piece.windows ? sum.window_.data() + piece.first_window : nullptr) {}
 
   /// Element t * size + i is x at the tap t of output i.
   const float* of(const float* x) {
@@ -254,17 +289,36 @@ class TapSum::Gathered {
     }
     oldest_ = (oldest_ + 1) % kSlots;
     sources_[oldest_] = x;
-    simd([x, index = index_, count = count_, to = values_[oldest_]] {
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < count; ++i) to[i] = x[std::max(index[i], 0)];
-    });
+    window_ != nullptr ? shuffle(x, values_[oldest_]) : gather(x, values_[oldest_]);
     return values_[oldest_];
   }
 
  private:
+  void gather(const float* x, float* to) const {
+    simd([x, to, index = index_, count = count_] {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count; ++i) to[i] = x[std::max(index[i], 0)];
+    });
+  }
+  void shuffle(const float* x, float* to) const {
+    simd([x, to, place = place_, window = window_, count = count_, width = width_] {
+      for (std::int64_t begin = 0; begin < width; begin += kWindow) {
+        Floats values;
+        std::memcpy(&values, x + window[begin / kWindow], sizeof(values));
+        for (std::int64_t i = begin; i < count; i += width) {
+          Places places;
+          std::memcpy(&places, place + i, sizeof(places));
+          const Floats moved = __builtin_shuffle(values, places);
+          std::memcpy(to + i, &moved, sizeof(moved));
+        }
+      }
+    });
+  }
+
   static constexpr std::size_t kSlots = 4;
   const std::int32_t* index_;
-  std::int64_t count_;
+  std::int64_t count_, width_;
+  const std::int32_t *place_, *window_;  ///< window_: nullptr where x is gathered
   std::size_t oldest_ = 0;
   const float* sources_[kSlots] = {};
   float values_[kSlots][kPiece * kGatheredTaps];
@@ -279,16 +333,19 @@ void TapSum::sum_rows(const Piece& piece, const float* x, float* y, std::int64_t
   alignas(kAlignment) float line[kPiece];
   for_each_row(x, begin, end, [&](std::int64_t row, const std::vector<Term>& terms) {
     float* to = y + row * row_size_ + piece.begin;
+    // What lies behind a row is written next, unless another thread or piece owns it.
+    const bool in_place = pieces_.size() == 1 && (end - row - 1) * row_size_ >= piece.width - size;
+    float* sums = in_place ? to : line;
     if (piece.pairs && terms.size() == 1) {
-      interpolate<1>(taps, {gathered.of(terms[0].x)}, {terms[0].weight}, line);
+      interpolate<1>(taps, {gathered.of(terms[0].x)}, {terms[0].weight}, sums);
     } else if (piece.pairs && terms.size() == 2) {
       const auto* first = gathered.of(terms[0].x);
       interpolate<2>(taps, {first, gathered.of(terms[1].x)}, {terms[0].weight, terms[1].weight},
-                     line);
+                     sums);
     } else {
-      sum_terms(piece, terms, gathered, line);
+      sum_terms(piece, terms, gathered, sums);
     }
-    std::copy_n(line, size, to);
+    if (!in_place) std::copy_n(line, size, to);
   });
 }
 
@@ -321,15 +378,15 @@ void TapSum::sum_terms(const Piece& piece, const std::vector<Term>& terms, Gathe
 }
 
 void TapSum::run(const float* x, float* y) const {
-  const auto grain = grain_of(kSlowOperation * row_size_);
-  parallel_for(rows_, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (const auto& piece : pieces_) sum_rows(piece, x, y, begin, end);
-  });
+  parallel_for(rows_, grain_of(kSlowOperation * row_size_),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (const auto& piece : pieces_) sum_rows(piece, x, y, begin, end);
+               });
 }
 
 std::size_t TapSum::resident_bytes() const {
-  std::size_t bytes = index_.size() * sizeof(std::int32_t) + weight_.size() * sizeof(float) +
-                      pieces_.size() * sizeof(Piece);
+  std::size_t bytes = (index_.size() + window_.size() + place_.size()) * sizeof(std::int32_t) +
+                      weight_.size() * sizeof(float) + pieces_.size() * sizeof(Piece);
   for (const auto& axis : axes_) {
     bytes += (axis.begin.size() + axis.index.size()) * sizeof(std::int64_t) +
              axis.weight.size() * sizeof(float);

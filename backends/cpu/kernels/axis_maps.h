@@ -47,6 +47,10 @@ class TapSum {
     std::size_t first;
     bool dense;  ///< copies neighbours of x: one tap of weight 1 each, ascending
     bool pairs;  ///< every output has one or two taps
+    /// Each kWindow neighbouring outputs read within kWindow neighbours of x: those from
+    /// window_[first_window + i / kWindow], at the places place_[first + t * width + i].
+    bool windows;
+    std::size_t first_window;
   };
   /// A combination of taps of all axes but the last: a row of x, and the product of weights.
   struct Term {
@@ -55,7 +59,8 @@ class TapSum {
   };
   class Gathered;
 
-  void cut(const AxisTaps& inner);
+  void cut(const AxisTaps& inner, std::int64_t x_size);
+  void find_windows(Piece& piece, std::int64_t x_size);
   void append_terms(std::size_t axis, std::int64_t row, Term term, std::vector<Term>& terms) const;
   template <class Body>
   void for_each_row(const float* x, std::int64_t begin, std::int64_t end, const Body& body) const;
@@ -70,6 +75,7 @@ class TapSum {
   std::vector<Piece> pieces_;
   std::vector<std::int32_t> index_;
   std::vector<float> weight_;
+  std::vector<std::int32_t> window_, place_;
 };
 
 /// A kernel that is one IndexCopy.
