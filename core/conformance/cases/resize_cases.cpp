@@ -93,6 +93,8 @@ void add_linear_cases(std::vector<OpCase>& cases) {
   add_pair(cases, "linear_wide_exact", by_sizes({1, 5, 577}, "linear", "align_corners"),
            {1, 3, 73});
   add_pair(cases, "linear_wide_copy", by_scales({3, 1}, "linear"), {2, 300});
+  // Rows between whole vectors, one behind the other.
+  add_pair(cases, "linear_rows", by_sizes({1, 3, 33, 41}, "linear"), {1, 3, 9, 11});
   add_pair(cases, "linear_twice", by_scales({1, 1, 2, 2}, "linear"), {1, 2, 4, 4});
   add_pair(cases, "linear_scale_1_7", by_scales({1, 1.7F, 0.8F}, "linear"), {2, 5, 6});
   add_pair(cases, "linear_3d", by_sizes({1, 3, 5, 4}, "linear"), {1, 2, 3, 3});
