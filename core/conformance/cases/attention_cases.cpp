@@ -70,6 +70,9 @@ void add_attention_cases(std::vector<OpCase>& cases) {
   add_large("tiles_causal", causal(), {1, 1, 1, 139, 139, 16, 16});
   add_large("tiles_causal_more_keys", causal(), {1, 1, 1, 70, 200, 16, 16});
   add_large("tiles_causal_more_queries", causal(), {1, 1, 1, 200, 70, 16, 16});
+  // More than the keys and the queries that the CPU handles at once.
+  add_large("key_blocks", {}, {1, 2, 1, 70, 600, 16, 20});
+  add_large("key_blocks_causal", causal(), {1, 1, 1, 300, 530, 8, 8});
   add_large("large_heads", {}, {1, 1, 1, 20, 70, 128, 128});
   add_large("larger_heads", {}, {1, 1, 1, 5, 20, 160, 136});
   // Far apart, so that sums are scaled down again and again.
