@@ -71,6 +71,16 @@ constexpr std::int64_t kWindow = 8;
 using Floats = float __attribute__((vector_size(kWindow * sizeof(float))));
 using Places = std::int32_t __attribute__((vector_size(kWindow * sizeof(std::int32_t))));
 
+/// moved[i] = values[places[i]].
+[[gnu::always_inline]] inline void permute(const Floats& values, const Places& places,
+                                           Floats& moved) {
+#if defined(__clang__)
+  for (int i = 0; i < kWindow; ++i) moved[i] = values[places[i]];
+#else
+  moved = __builtin_shuffle(values, places);
+#endif
+}
+
 /// The taps of a piece: tap t of output i at t * size + i.
 struct Taps {
   const std::int32_t* index;
@@ -308,7 +318,8 @@ class TapSum::Gathered {
         for (std::int64_t i = begin; i < count; i += width) {
           Places places;
           std::memcpy(&places, place + i, sizeof(places));
-          const Floats moved = __builtin_shuffle(values, places);
+          Floats moved;
+          permute(values, places, moved);
           std::memcpy(to + i, &moved, sizeof(moved));
         }
       }
@@ -355,7 +366,9 @@ void TapSum::sum_terms(const Piece& piece, const std::vector<Term>& terms, Gathe
   const Taps taps{index_.data() + piece.first, weight_.data() + piece.first, piece.width,
                   piece.taps};
   std::fill_n(y, piece.width, 0.0F);
-  for (const auto& [source, weight] : terms) {
+  for (const auto& term : terms) {
+    const auto* source = term.x;
+    const float weight = term.weight;
     if (piece.dense) {
       simd([=, from = source + *taps.index, size = piece.size] {
         add_copies(weight, from, y, size);
