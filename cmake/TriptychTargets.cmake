@@ -246,6 +246,18 @@ function(triptych_add_test name)
   endforeach()
 endfunction()
 
+# triptych_more_cases(TEST...): in the long form's part `cases` these tests of this directory repeat code that
+# the short form's cases reach, too, in more combinations.
+function(triptych_more_cases)
+  if(NOT TRIPTYCH_LONG_TESTS)
+    return()
+  endif()
+  foreach(test IN LISTS ARGN)
+    set_property(TEST ${test} APPEND PROPERTY LABELS cases)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TRIPTYCH_ALL_CASES=1)
+  endforeach()
+endfunction()
+
 # Makes a program part of the targets that build the tests of its labels (tests/CMakeLists.txt).
 function(triptych_build_for_labels program labels)
   foreach(label IN LISTS labels)

@@ -11,6 +11,7 @@
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium; those that compute there, for which it installs a compiler
 #     campaign  random campaigns: trainings on ranks, changed files, oversized inputs, kills, diverging warps, failing system calls
+#     cases     all combinations of sizes, contracts, machines and mistakes of tests that take a covering few above
 #     soak      five minutes of commands and long processes: constant memory, descriptors, temporary files
 #     onnx      ONNX's own tests on every machine, whole networks
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
@@ -23,7 +24,7 @@
 # docs/contributing/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs mutants timing debian)
+parts=(sanitize threads lint cuda proofs pages campaign cases soak onnx fuzz python labs mutants timing debian)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -58,6 +59,7 @@ pages() {
   build long triptych render_page array_registers collective_prices && run long -L pages
 }
 campaign() { build long triptych triptych_failing_io core_tests machine_graph_test triptych_python_package && run long -L campaign; }
+cases() { build long all && run long -L cases; }
 soak() { build long triptych triptych_python_package && run long -L soak; }
 onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }

@@ -1,11 +1,13 @@
 // Operands with gaps, which no plan of a single node lays out: every conformance case again, by
 // every kernel that accepts them, against the same kernel on dense operands. A kernel that forgets
 // to refuse a gap, or takes the stride of another operand, gives other bits or writes into a gap.
+// TRIPTYCH_ALL_CASES=1, as in the part `cases`, also checks each access of the emulated GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -150,8 +152,8 @@ TEST(StridedOperands, give_the_bits_of_dense_ones_on_the_cpu) {
 }
 
 TEST(StridedOperands, give_the_bits_of_dense_ones_on_an_emulated_gpu) {
-  const auto device =
-      open_device("cuda-emulated", {.threads = 2, .extra = {{"emulation", "checked"}}});
+  const char* mode = std::getenv("TRIPTYCH_ALL_CASES") != nullptr ? "checked" : "plain";
+  const auto device = open_device("cuda-emulated", {.threads = 2, .extra = {{"emulation", mode}}});
   const auto took_gaps = try_all(*device, Contract::F32, Cases::NoVariants);  // for the time
   EXPECT_THAT(took_gaps, kTakeGaps);
   EXPECT_THAT(took_gaps, testing::IsSupersetOf({"PadGradient", "Resize", "ResizeGradient"}));
