@@ -7,11 +7,11 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -164,6 +164,15 @@ TEST(Architecture, no_product_includes_tests_and_no_library_the_program) {
   }
 }
 
+using Words = std::vector<std::string_view>;
+
+/// True for a line that has one of the words and matches. Expressions alone take most of the time.
+bool matches(std::string_view line, const Words& words, const std::regex& pattern) {
+  return std::ranges::any_of(words, [&](auto word) { return line.find(word) != line.npos; }) &&
+         std::regex_search(line.begin(), line.end(), pattern);
+}
+std::string_view without_comment(std::string_view line) { return line.substr(0, line.find("//")); }
+
 /// Phases of nodes and roles of states identify them. Names are for people.
 TEST(Architecture, no_structure_is_recovered_from_names) {
   static const std::regex by_name(
@@ -171,7 +180,7 @@ TEST(Architecture, no_structure_is_recovered_from_names) {
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/")) continue;
     for (const auto& line : read_lines(kRoot / file))
-      EXPECT_FALSE(std::regex_search(line, by_name)) << file << ": " << line;
+      EXPECT_FALSE(matches(line, {"\"grad", "\"optimizer"}, by_name)) << file << ": " << line;
   }
 }
 
@@ -200,12 +209,6 @@ TEST(Architecture, one_class_stands_before_CLI11) {
   }
 }
 
-/// Files that may be longer than the rule, each with the reason.
-const std::map<std::string, std::string>& long_files() {
-  static const std::map<std::string, std::string> list = {};
-  return list;
-}
-
 std::size_t longest_allowed(const std::string& file) {
   if (file.starts_with("tests/")) return 600;
   const auto extension = fs::path(file).extension().string();
@@ -231,14 +234,14 @@ std::vector<std::string> places(const std::string& section) {
   return result;
 }
 
-/// Checks that exactly the product files of `section` have a line that `pattern` matches.
-void expect_only_in(const std::string& section, const std::regex& pattern) {
+/// Checks that exactly the product files of `section` have a line that matches.
+void expect_only_in(const std::string& section, const Words& words, const std::regex& pattern) {
   const auto allowed = places(section);
   std::set<std::string> found;
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/") || file.find("/rivals/") != std::string::npos) continue;
     for (const auto& line : read_lines(kRoot / file)) {
-      if (!std::regex_search(line.substr(0, line.find("//")), pattern)) continue;
+      if (!matches(without_comment(line), words, pattern)) continue;
       EXPECT_GT(std::ranges::count(allowed, file), 0)
           << file << ": " << line << ": tests/architecture/places.txt lists the exceptions";
       found.insert(file);
@@ -252,7 +255,7 @@ TEST(Architecture, outputs_go_through_one_place) {
   static const std::regex writes(
       R"(\b(AtomicFile|write_file_atomically|save_png|save_npy|save_safetensors|ofstream|fopen)\b)"
       R"(|\b(mkdtemp|mkstemp|O_CREAT)\b)");
-  expect_only_in("writes files", writes);
+  expect_only_in("writes files", {"tomic", "save_", "ofstream", "fopen", "mk", "O_CREAT"}, writes);
 }
 
 /// Only a few sources remove and rename files, because they know the owner.
@@ -260,7 +263,7 @@ TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
   static const std::regex removes(
       R"(\b(unlink|unlinkat|unlink_beneath|rename|renameat|rmdir)\()"
       R"(|\b(fs|filesystem)::(remove|rename)\(|\bstd::(remove|rename)\([a-z_.]*path)");
-  expect_only_in("removes and renames files", removes);
+  expect_only_in("removes and renames files", {"unlink", "rename", "rmdir", "remove"}, removes);
 }
 
 /// Text of others is escaped at the one place that prints (core/base/console.h). Past it nothing
@@ -277,7 +280,8 @@ TEST(Architecture, one_place_prints) {
       continue;
     const auto lines = read_lines(kRoot / file);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      EXPECT_FALSE(std::regex_search(lines[i].substr(0, lines[i].find("//")), prints))
+      EXPECT_FALSE(
+          matches(without_comment(lines[i]), {"print", "std::c", "put", "write", "perror"}, prints))
           << file << ":" << i + 1 << ": " << lines[i] << ": use print_text or say";
   }
 }
@@ -288,7 +292,7 @@ TEST(Architecture, folders_are_listed_by_what_may_run_out_of_memory) {
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/")) continue;
     for (const auto& line : read_lines(kRoot / file))
-      EXPECT_FALSE(std::regex_search(line.substr(0, line.find("//")), ends))
+      EXPECT_FALSE(matches(without_comment(line), {"directory_iterator", "remove_all"}, ends))
           << file << ": " << line << ": use names_in (core/base/folder.h)";
   }
 }
@@ -298,10 +302,8 @@ TEST(Architecture, files_stay_short) {
   for (const auto& file : project_files({".txt"})) {
     if (fs::path(file).filename() == "CMakeLists.txt") files.push_back(file);
   }
-  for (const auto& file : files) {
-    if (long_files().contains(file)) continue;
+  for (const auto& file : files)
     EXPECT_LE(read_lines(kRoot / file).size(), longest_allowed(file)) << file;
-  }
 }
 
 /// A line of the file's head holds the licence, alone in a comment.
@@ -556,21 +558,22 @@ TEST(Architecture, every_column_of_a_table_is_defined) {
 
 /// A comment begins with its noun or its verb, and asks nothing.
 TEST(Architecture, no_comment_begins_with_of_or_what_or_is_a_question) {
-  static const std::regex riddle(R"(\s*///? Of [a-z`"].*|.*//[/<]* What [a-z`"].*)");
-  static const std::regex question(R"(.*//[/<]* [^"]*\?\s*)");
+  static const std::regex riddle(R"(^\s*///? Of [a-z`"]|//[/<]* What [a-z`"])");
+  static const std::regex question(R"(//[/<]* [^"]*\?\s*$)");
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
     int number = 0;
     for (const auto& line : read_lines(kRoot / file)) {
       ++number;
-      EXPECT_FALSE(std::regex_match(line, riddle)) << file << ":" << number << ": " << line;
-      EXPECT_FALSE(std::regex_match(line, question)) << file << ":" << number << ": " << line;
+      EXPECT_FALSE(matches(line, {" Of", " What"}, riddle))
+          << file << ":" << number << ": " << line;
+      EXPECT_FALSE(matches(line, {"?"}, question)) << file << ":" << number << ": " << line;
     }
   }
 }
 
 /// A library says "the option batch". The command line makes "--batch" of it (app/message.h).
 TEST(Architecture, only_the_command_line_knows_dashes) {
-  static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
+  static const std::regex dashes(R"re(^[^/]*"(--|[^"]* --)[a-z])re");
   const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",
                                           "experiments/"};
   const auto exempt = places("writes options with dashes");
@@ -579,7 +582,7 @@ TEST(Architecture, only_the_command_line_knows_dashes) {
     int number = 0;
     for (const auto& line : read_lines(kRoot / file)) {
       ++number;
-      EXPECT_FALSE(std::regex_match(line, dashes)) << file << ":" << number << ": " << line;
+      EXPECT_FALSE(matches(line, {"--"}, dashes)) << file << ":" << number << ": " << line;
     }
   }
 }
