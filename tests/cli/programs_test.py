@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from support import SOURCE, ProgramTest, main
+from support import ALL_CASES, SOURCE, ProgramTest, main
 
 PROGRAMS = SOURCE / "tests" / "cli" / "programs"
 
@@ -133,7 +133,7 @@ class Programs(ProgramTest):
 
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")
-        for sample, blocks in ((1, 10), (4, 3), (100, 1)):
+        for sample, blocks in ((1, 10), (4, 3), (100, 1)) if ALL_CASES else ((4, 3),):
             result, kernels = self.program("sampled.cu", "--sample", str(sample))
             self.assertEqual((result["output"], result["sample"]), ("0 wrong\n", sample))
             self.assertEqual([kernels[name]["blocks"] for name in names], 5 * [blocks])

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from pages import blocks, commands_in, holds
-from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main
+from support import PROGRAM, SOURCE, ProgramTest, long_when_sanitized, main, repeats_others
 
 
 
@@ -91,6 +91,7 @@ class Pages(ProgramTest):
                   for name in ("first", "stopped")]
         self.assertEqual(losses[0], losses[1])
 
+    @repeats_others  # cli_quantize runs the commands
     def test_the_guide_to_quantisation_shows_what_its_commands_print(self):
         self.assertGreater(self.follow_page("docs/guides/quantize.md"), 4)
 

@@ -1,10 +1,13 @@
 """`triptych reproduce`: every claim has a verdict, and the verdict follows from the numbers shown."""
 # SPDX-License-Identifier: Apache-2.0
+import functools
 import json
 import pathlib
 import signal
+import subprocess
+import tempfile
 
-from support import ProgramTest, main, wait_for
+from support import PROGRAM, ProgramTest, main, wait_for
 
 VERDICTS = ["holds here", "holds under these conditions", "out of date", "wrong"]
 
@@ -41,14 +44,22 @@ def is_running(process):
     return stat is not None and stat[0] != "Z"
 
 
+@functools.cache
+def all_claims():
+    """What all claims give: the results, the document beside the page, and the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([PROGRAM, "reproduce", "--quick", "--out", "page.html", "--json"], cwd=folder,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+        beside, page = (pathlib.Path(folder, f"page.{kind}").read_text() for kind in ("json", "html"))
+    return json.loads(done.stdout)["results"], json.loads(beside), page
+
+
 class Reproduce(ProgramTest):
-    def claims(self, *arguments):
-        found = self.document("reproduce", "--quick", *arguments)["results"]["claims"]
-        return {claim["id"]: claim for claim in found}
+    def claim(self, name):
+        return next(claim for claim in all_claims()[0]["claims"] if claim["id"] == name)
 
     def test_all_claims_have_a_verdict_evidence_and_a_place_on_the_page(self):
-        document = self.document("reproduce", "--quick", "--out", "page.html")
-        results = document["results"]
+        results, beside, page = all_claims()
         self.assertEqual(len(results["claims"]), 13)
         counted = dict.fromkeys(VERDICTS, 0)
         for claim in results["claims"]:
@@ -59,9 +70,7 @@ class Reproduce(ProgramTest):
                 for row in table["rows"]:
                     self.assertEqual(len(row), len(table["columns"]), claim["id"])
         self.assertEqual(results["summary"], counted)
-        beside = json.loads((self.folder / "page.json").read_text())
         self.assertEqual(beside["results"], results)
-        page = (self.folder / "page.html").read_text()
         for claim in results["claims"]:
             self.assertIn(claim["verdict"], page)
             self.assertIn(claim["source"], page)
@@ -73,7 +82,7 @@ class Reproduce(ProgramTest):
             self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_the_ratio_of_sram_decides(self):
-        claim = self.claims("--claims", "sram")["sram"]
+        claim = self.claim("sram")
         ratios = {}
         for row in rows_of(claim):
             self.assertAlmostEqual(row["ratio"], row["on the chip"] / row["beside it"])
@@ -84,7 +93,7 @@ class Reproduce(ProgramTest):
         self.assertEqual(claim["verdict"], expected)
 
     def test_the_bytes_of_server_and_ring_decide(self):
-        claim = self.claims("--claims", "ring")["ring"]
+        claim = self.claim("ring")
         rows = rows_of(claim)
         self.assertEqual([row["ranks"] for row in rows], [2, 4, 8, 16])
         buffer = rows[0]["ring"]  # of two ranks: 2 (2 - 1) / 2 of it
@@ -95,7 +104,7 @@ class Reproduce(ProgramTest):
         self.assertEqual(claim["verdict"], "holds here")
 
     def test_copies_decide_about_small_tasks(self):
-        claim = self.claims("--claims", "transfer")["transfer"]
+        claim = self.claim("transfer")
         rows = rows_of(claim)
         for row in rows:
             self.assertAlmostEqual(row["speedup"], row["CPU"] / row["array"])
@@ -107,7 +116,7 @@ class Reproduce(ProgramTest):
         self.assertEqual(claim["verdict"], expected)
 
     def test_counted_bytes_of_attention_are_the_formulas(self):
-        claim = self.claims("--claims", "flash-attention")["flash-attention"]
+        claim = self.claim("flash-attention")
         for row in rows_of(claim):
             n = row["length"]
             self.assertEqual(row["flash, formula"], 4 * 64 * n * (2 + 2 * n / 64))
@@ -115,7 +124,8 @@ class Reproduce(ProgramTest):
             self.assertGreater(row["materialised, counted"], 3 * row["flash, counted"])
 
     def test_only_the_claims_that_are_asked_for_in_the_order_of_the_page(self):
-        self.assertEqual(list(self.claims("--claims", "ring,sram")), ["sram", "ring"])
+        found = self.document("reproduce", "--quick", "--claims", "ring,sram")["results"]["claims"]
+        self.assertEqual([claim["id"] for claim in found], ["sram", "ring"])
         self.expect_error(2, "reproduce", "--claims", "luck", says=['"luck"', "flash-attention"])
         self.succeed("reproduce", "--claims", "matrix-units", "--out", "a/folder/x.html")
         self.assertTrue((self.folder / "a/folder/x.json").exists())

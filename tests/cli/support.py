@@ -101,6 +101,9 @@ def checkpoints(run):
             pass
 
 
+# Other cases reach the same code. The part `cases` of tests/run.sh --all runs these, too.
+ALL_CASES = "TRIPTYCH_ALL_CASES" in os.environ
+repeats_others = unittest.skipUnless(ALL_CASES, "belongs to the part cases")
 long_when_sanitized = unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ, "takes minutes under a sanitizer")
 
 

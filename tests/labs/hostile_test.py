@@ -214,7 +214,7 @@ class Hostile(unittest.TestCase):
         return self.grade()
 
     def test_a_check_that_is_stopped_says_so(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM,) if FEW else (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(number):
                 self.setUp()
                 document = self.ended(number, 130)

@@ -182,6 +182,8 @@ class Lab(unittest.TestCase):
             self.check(True)
             objects = {path: path.read_bytes() for path in kept.iterdir()}
             self.assertEqual(sorted(path.name.split("-")[0] for path in objects), ["verilated", "verilated_threads"])
+            if FEW:  # a second compilation of both takes as long as all else
+                return
             next(iter(objects)).write_bytes(JUNK)
             self.check(True)
         self.assertEqual({path: path.read_bytes() for path in kept.iterdir()}, objects)

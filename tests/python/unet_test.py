@@ -10,7 +10,8 @@ import pytest
 import triptych
 from triptych import ops
 
-STEPS, BATCH, SEED = 20, 1, 1
+# A wrong bit of one step is in all later weights. The part cases takes more of them.
+STEPS, BATCH, SEED = 20 if "TRIPTYCH_ALL_CASES" in os.environ else 4, 1, 1
 
 
 def unet(net, x, base=8, depth=3, classes=1):
