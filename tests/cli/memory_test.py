@@ -142,7 +142,8 @@ class Memory(ProgramTest):
         black = png(4096, 4096)
         pictures("a.png", black, [32, 128, 320], 320, *describe)
         pictures("a.png", black, [64, 400], EVER, *run)
-        texts = [(b"zTXt", b"k%d\0\0" % i + zlib.compress(bytes([65]) * (7 * MIB), 9)) for i in range(40)]
+        text = zlib.compress(bytes([65]) * (7 * MIB), 9)
+        texts = [(b"zTXt", b"k%d\0\0" % i + text) for i in range(40)]
         pictures("texts.png", png(16, 16, texts), [64, 400], 400, *describe)
         pictures("a.jpg", jpeg(4096, 4096, False), [32, 64, 128], 128, *describe)
         pictures("scans.jpg", jpeg(4096, 4096, True), [32, 64, 128], 128, *describe)
