@@ -53,9 +53,22 @@ std::string find_clang(const std::string& what) {
       "{} are compiled by clang, which is not on the PATH; add it: apt-get install clang", what));
 }
 
-BuildFolder::BuildFolder(fs::path folder) : path_(std::move(folder)) {
-  for (const auto& file : cuda::plain::library_sources()) write(file.path, file.content);
+BuildFolder::BuildFolder(fs::path folder, Headers more, bool is_kept)
+    : path_(std::move(folder)), headers_(path_) {
+  for (const auto& file : cuda::plain::library_sources()) more.emplace(file.path, file.content);
+  if (is_kept) kept_.emplace(more);
+  if (kept_ && !kept_->folder().empty()) {
+    headers_ = kept_->folder();
+  } else {
+    for (const auto& [name, content] : more) write(name, content);
+  }
   for (const auto& part : cuda::plain::library_parts()) write(part.file, part.content);
+}
+
+Words BuildFolder::including(const Words& command, const fs::path& header) const {
+  const auto file = kept_ ? kept_->precompiled(command, header) : std::nullopt;
+  if (file && is_clang(command)) return {"-include-pch", file->string()};
+  return {"-include", (headers_ / header).string()};
 }
 
 void BuildFolder::write(const fs::path& name, std::string_view content) const {
@@ -82,7 +95,12 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
                       const fs::path& output) const {
   command.emplace_back("-o");
   command.push_back(output.empty() ? object(step) : output.string());
-  const int status = mmu::run_logged(command, path_ / (step + ".log"), path_);
+  const auto log = path_ / (step + ".log");
+  int status = mmu::run_logged(command, log, path_);
+  if (status != 0 && replace_refused(command, words_of(step))) {
+    write(step + ".log", "");
+    status = mmu::run_logged(command, log, path_);
+  }
   if (status == 0) return;
   throw InvalidArgument(fmt::format("{} does not compile ({}, status {}):\n{}", what, command[0],
                                     status, words_of(step)));
@@ -91,7 +109,7 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
                                   const std::string& what, bool debugs) const {
   const auto assembly = path_ / (step + "-compiled.s");
-  const bool is_gcc = command.front().find("clang") == std::string::npos;
+  const bool is_gcc = !is_clang(command);
   Words compile = command;
   compile.emplace_back("-S");
   if (!is_gcc) {

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace triptych::kernels {
+#include "experiments/kernels/kept_headers.h"
 
-using Words = std::vector<std::string>;
+namespace triptych::kernels {
 
 /// Adds words that are separated by blanks.
 void append(Words& command, std::string_view words);
@@ -45,11 +46,17 @@ std::string find_clang(const std::string& what);
 
 class BuildFolder {
  public:
-  /// Writes the headers of backends/cuda there, and the objects "callbacks" (functions that
-  /// instrumented code calls), "ptx", "bridge" and "copies".
-  explicit BuildFolder(std::filesystem::path folder);
+  /// Writes the objects "callbacks" (functions that instrumented code calls), "ptx", "bridge" and
+  /// "copies" there, and the headers of backends/cuda with `more`, unless they are in the user's
+  /// cache: `is_kept`.
+  BuildFolder(std::filesystem::path folder, Headers more, bool is_kept);
 
   const std::filesystem::path& path() const { return path_; }
+  /// The folder of the headers.
+  const std::filesystem::path& headers() const { return headers_; }
+  /// Words that include a header before anything else: its precompiled form for commands that begin
+  /// like this one, where the headers are kept.
+  Words including(const Words& command, const std::filesystem::path& header) const;
   void write(const std::filesystem::path& name, std::string_view content) const;
   std::string object(const std::string& step) const { return (path_ / (step + ".o")).string(); }
   /// The compiler's output in a step, without the lines that the log adds.
@@ -59,8 +66,6 @@ class BuildFolder {
   /// InvalidArgument with the compiler's output. `what` names the source in the message.
   void run(Words command, const std::string& step, const std::string& what,
            const std::filesystem::path& output = {}) const;
-  /// Writes the headers that a whole program finds before those of the system, to "cuda".
-  void write_program_headers() const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
   /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
   void compile_kernels(const Words& command, const std::string& step, const std::string& what,
@@ -72,7 +77,11 @@ class BuildFolder {
   void reserve_shared_memory(const Words& objects, const std::string& text) const;
 
  private:
-  std::filesystem::path path_;
+  std::filesystem::path path_, headers_;
+  std::optional<KeptHeaders> kept_;
 };
+
+/// Headers that a whole program finds before those of the system, in "cuda".
+Headers program_headers();
 
 }  // namespace triptych::kernels

@@ -130,21 +130,30 @@ std::string expression_of(const std::string& symbol) {
   return name;
 }
 
+/// Headers of CUDA, as far as plain kernels need them.
+Headers cuda_headers() {
+  const fs::path folder = "cuda";
+  Headers files;
+  for (const char* header : kEmptyHeaders) files[folder / header] = "";
+  for (const auto& [header, what] : kMissingHeaders) {
+    files[folder / header] =
+        fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what);
+  }
+  return files;
+}
+
 /// One source on its way.
 class Build {
  public:
-  Build(const KernelSource& source, const fs::path& folder) : source_(source), folder_(folder) {
-    for (const char* header : kEmptyHeaders) folder_.write(fs::path("cuda") / header, "");
-    for (const auto& [header, what] : kMissingHeaders) {
-      folder_.write(fs::path("cuda") / header,
-                    fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what));
-    }
-  }
+  Build(const KernelSource& source, const fs::path& folder)
+      : source_(source), folder_(folder, cuda_headers(), has_only_folders(source.options)) {}
 
   /// Names of the kernels. Leaves the compiler's warnings in its log.
   Words find_kernels() const {
     Words command = student();
-    for (const char* word : {"-O0", "-Wall", "-c"}) command.emplace_back(word);
+    append(command, "-O0 -Wall");
+    add_words(command);
+    command.emplace_back("-c");
     command.push_back(source_.file.string());
     run(command, "names", source_.file.string());
     Words names;
@@ -178,6 +187,7 @@ class Build {
     command.emplace_back(!source_.contract ? "-ffp-contract=off"
                          : source_.debugs  ? "-ffp-contract=on"
                                            : "-ffp-contract=fast");
+    add_words(command);
     command.push_back(fmt::format("-ffile-prefix-map={}/={}", absolute.parent_path().string(),
                                   (source_.file.parent_path() / "").string()));
     command.push_back((folder_.path() / "kernels.cpp").string());
@@ -195,9 +205,9 @@ class Build {
     });
     if (!copies_types || source_.debugs) return {};
     Words command = student();
-    for (const char* word : {"-O0", "-w", "-S", "-fsanitize=alignment"}) {
-      command.emplace_back(word);
-    }
+    append(command, "-O0 -w -fsanitize=alignment");
+    add_words(command);
+    command.emplace_back("-S");
     command.push_back((folder_.path() / "kernels.cpp").string());
     const auto assembly = folder_.path() / "alignments.s";
     run(command, "alignments", source_.file.string(), assembly);
@@ -242,12 +252,20 @@ class Build {
     append(command, "-x c++ -std=c++20 -fvisibility=hidden");
     if (compiler == "g++") append(command, "-fno-gnu-unique -fno-extern-tls-init");
     append(command, kTargetOptions);
-    command.push_back("-I" + folder_.path().string());
-    command.push_back("-I" + (folder_.path() / "cuda").string());
-    append(command, "-Wno-unknown-pragmas -Wno-attributes -Wno-sign-compare -include");
-    command.push_back((folder_.path() / "backends/cuda/plain/words.h").string());
-    command.insert(command.end(), source_.options.begin(), source_.options.end());
+    command.push_back("-I" + folder_.headers().string());
+    command.push_back("-I" + (folder_.headers() / "cuda").string());
+    append(command, "-Wno-unknown-pragmas -Wno-attributes -Wno-sign-compare");
     return command;
+  }
+  /// False for options that may change what the headers declare.
+  static bool has_only_folders(const Words& options) {
+    return std::ranges::all_of(options, [](const auto& word) { return word.starts_with("-I"); });
+  }
+  /// CUDA's words and the user's options, behind those of the step.
+  void add_words(Words& command) const {
+    const auto words = folder_.including(command, "backends/cuda/plain/words.h");
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), source_.options.begin(), source_.options.end());
   }
 
   void run(const Words& command, const std::string& step, const std::string& what,

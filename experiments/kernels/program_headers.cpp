@@ -102,25 +102,25 @@ constexpr std::string_view kBeforeRandom =
 
 }  // namespace
 
-void BuildFolder::write_program_headers() const {
-  for (const char* header : kDeclaredHeaders) {
-    write(fs::path("cuda") / header, kDeclarations);
-  }
+Headers program_headers() {
+  Headers files;
+  const fs::path folder = "cuda";
+  for (const char* header : kDeclaredHeaders) files[folder / header] = kDeclarations;
   for (const auto& [header, what] : kMissingLibraries) {
-    write(fs::path("cuda") / header,
-          fmt::format("#error \"{}: not emulated; the emulator runs kernels, and no libraries\"\n",
-                      what));
+    files[folder / header] = fmt::format(
+        "#error \"{}: not emulated; the emulator runs kernels, and no libraries\"\n", what);
   }
   for (const auto& [header, file] : kOwnHeaders) {
-    write(fs::path("cuda") / header,
-          fmt::format("{}#include \"backends/cuda/program/{}\"\n", kDeclarations, file));
+    files[folder / header] =
+        fmt::format("{}#include \"backends/cuda/program/{}\"\n", kDeclarations, file);
   }
   Words headers;
   append(headers, kStandardHeaders);
   for (const auto& header : headers) {
     const auto before = header == "random" ? kBeforeRandom : std::string_view();
-    write(fs::path("cuda") / header, fmt::format(fmt::runtime(kForBoth), header, before));
+    files[folder / header] = fmt::format(fmt::runtime(kForBoth), header, before);
   }
+  return files;
 }
 
 }  // namespace triptych::kernels

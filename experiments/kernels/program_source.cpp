@@ -109,8 +109,10 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 class ProgramBuild {
  public:
   ProgramBuild(const ProgramSource& source, const fs::path& folder, std::string compiler)
-      : source_(source), folder_(folder), compiler_(std::move(compiler)) {
-    folder_.write_program_headers();
+      // Precompiled, the host's and the device's operator new are one for clang.
+      : source_(source),
+        folder_(folder, program_headers(), /*is_kept=*/false),
+        compiler_(std::move(compiler)) {
     folder_.write("empty.fatbin", "");
   }
 
