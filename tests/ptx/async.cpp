@@ -51,6 +51,19 @@ std::uint64_t operand_address(std::uint64_t descriptor, int row, int k) {
   return swizzled(address, width);
 }
 
+/// The same where rows of the operand lie along the rows of 128 bytes: 64 of them, eight values of
+/// k after another by the stride, and the next 64 by the leading offset.
+std::uint64_t turned_address(std::uint64_t descriptor, int row, int k) {
+  if (descriptor >> 62 != 1) throw Fault("an operand with k outside and another swizzle than 128");
+  if ((descriptor >> 49 & 7) != 0) throw Fault("a descriptor's base offset is not known");
+  const std::uint64_t start = (descriptor & 0x3FFF) << 4;
+  const std::uint64_t leading = (descriptor >> 16 & 0x3FFF) << 4;
+  const std::uint64_t stride = (descriptor >> 32 & 0x3FFF) << 4;
+  const auto rows = static_cast<std::uint64_t>(row), depth = static_cast<std::uint64_t>(k);
+  return swizzled(
+      start + rows / 64 * leading + rows % 64 * 2 + depth / 8 * stride + depth % 8 * 128, 128);
+}
+
 }  // namespace
 
 void spoil(std::byte* begin, std::size_t bytes) { std::memset(begin, 0xFF, bytes); }
@@ -270,7 +283,9 @@ void AsyncUnits::read_operands(const Product& product, std::vector<float>& a,
   const auto read = [&](std::uint64_t descriptor, int rows, std::vector<float>& values) {
     for (int row = 0; row < rows; ++row) {
       for (int k = 0; k < 16; ++k) {
-        values.push_back(from_bf16(block_.shared(operand_address(descriptor, row, k), 2)));
+        const auto address = product.depth_outside ? turned_address(descriptor, row, k)
+                                                   : operand_address(descriptor, row, k);
+        values.push_back(from_bf16(block_.shared(address, 2)));
       }
     }
   };

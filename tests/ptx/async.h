@@ -72,9 +72,10 @@ std::uint64_t swizzled(std::uint64_t address, int swizzle_bytes);
 struct Product {
   std::uint64_t a = 0, b = 0;  ///< descriptors
   int columns = 0;
-  bool adds = true;        ///< to the sums. Otherwise restarts them
-  std::uint32_t sums = 0;  ///< where the warps' first accumulator lies
-  int joined = 0;          ///< warps
+  bool depth_outside = false;  ///< rows of the operands are values of k
+  bool adds = true;            ///< to the sums. Otherwise restarts them
+  std::uint32_t sums = 0;      ///< where the warps' first accumulator lies
+  int joined = 0;              ///< warps
   bool done = false;
   std::uint64_t operands = 0;  ///< a hash of them when it started
   std::size_t line = 0;        ///< step of the program

@@ -142,6 +142,7 @@ std::uint64_t common_value(Warp& warp, const Slot& slot) {
   return values[0];
 }
 
+template <bool kDepthOutside>
 void start_product(Warp& warp, const Step& step, std::uint32_t) {
   if (!warp.products_fenced) throw Fault("a product of registers without a fence after their use");
   const auto& list = warp.block().launch().program.list;
@@ -155,6 +156,7 @@ void start_product(Warp& warp, const Step& step, std::uint32_t) {
                                      {.a = common_value(warp, step.at[0]),
                                       .b = common_value(warp, step.at[1]),
                                       .columns = static_cast<int>(step.number),
+                                      .depth_outside = kDepthOutside,
                                       .adds = adds != 0,
                                       .sums = list[step.list].offset},
                                      sums);
@@ -173,7 +175,7 @@ void wait_for_products(Warp& warp, const Step& step, std::uint32_t) {
 
 void fence_products(Warp& warp, const Step&, std::uint32_t) { warp.products_fenced = true; }
 
-/// m64nNk16 of bfloat16 with both operands along k in shared memory.
+/// m64nNk16 of bfloat16 with both operands in shared memory, k along their rows or outside of them.
 void decode_product(Decoder& decoder) {
   const auto shape = decoder.take_front();
   int columns = 0;
@@ -185,14 +187,14 @@ void decode_product(Decoder& decoder) {
   const auto& sums = decoder.term(0);
   if (columns % 8 != 0 || sums.parts.size() != static_cast<std::size_t>(columns / 2) ||
       decoder.terms() != 8 || decoder.number(4) != 1 || decoder.number(5) != 1 ||
-      decoder.number(6) != 0 || decoder.number(7) != 0) {
+      decoder.number(6) > 1 || decoder.number(7) != decoder.number(6)) {
     decoder.unknown();
   }
   for (const auto& part : sums.parts) decoder.append(decoder.target(part, 4));
   auto& step = decoder.step();
   step.at = {decoder.source(1, 8), decoder.source(2, 8), decoder.predicate(decoder.term(3))};
   step.number = columns;
-  decoder.finish(start_product);
+  decoder.finish(decoder.number(6) == 1 ? start_product<true> : start_product<false>);
 }
 
 void decode_warpgroup(Decoder& decoder) {

@@ -237,29 +237,34 @@ TEST(PtxBox, ends_no_phase_that_expects_other_bytes) {
   EXPECT_THAT(fault_of([] { copied_box(508); }), HasSubstr("never ends"));
 }
 
-/// A product of 64 x 64 by 128 rows of 64. `before_wait` runs while it is under way.
+/// A product of 64 x 64 by 128 rows of 64. `before_wait` runs while it is under way. depth_outside:
+/// rows are values of k, and 64 of them after another.
 struct Warpgroup {
   Matrix a{64, 3}, b{128, 4};
-  bool fenced = true;
+  bool fenced = true, depth_outside = false;
   std::string before_wait, adds = "1";
 
   std::vector<std::uint32_t> run() const {
     std::vector<std::uint32_t> words;
     append_swizzled(a, words);
     append_swizzled(b, words);
-    std::string body = copy_in(words.size()) + R"(
-      shr.u32 %r10, %r4, 4; cvt.u64.u32 %rd10, %r10;
-      or.b64 %rd10, %rd10, 4611686293305360384; add.s64 %rd11, %rd10, 512;
-      mov.u32 %r11, )" +
-                       adds + "; setp.ne.b32 %p2, %r11, 0;\n";
+    // Eight rows are 1024 bytes, 64 of them 8192, in units of 16.
+    const std::uint64_t aside = depth_outside ? 512 : 1;
+    const auto layout = std::uint64_t{1} << 62 | std::uint64_t{64} << 32 | aside << 16;
+    std::string body =
+        copy_in(words.size()) +
+        fmt::format(
+            "shr.u32 %r10, %r4, 4; cvt.u64.u32 %rd10, %r10; or.b64 %rd10, %rd10, {};\n"
+            "add.s64 %rd11, %rd10, 512; mov.u32 %r11, {}; setp.ne.b32 %p2, %r11, 0;\n",
+            layout, adds);
     for (int i = 0; i < 64; ++i) body += fmt::format("mov.f32 %f{}, 0f00000000;\n", i);
     if (fenced) body += "wgmma.fence.sync.aligned;\n";
     for (int step = 0; step < 4; ++step) {
       body += fmt::format(
-          "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {}, %rd10, %rd11, %p2, 1, 1, 0, "
-          "0;\n"
-          "add.s64 %rd10, %rd10, 2; add.s64 %rd11, %rd11, 2;\n",
-          list_of("%f", 0, 64));
+          "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {0}, %rd10, %rd11, %p2, 1, 1, "
+          "{1}, {1};\n"
+          "add.s64 %rd10, %rd10, {2}; add.s64 %rd11, %rd11, {2};\n",
+          list_of("%f", 0, 64), depth_outside ? 1 : 0, depth_outside ? 128 : 2);
     }
     body += "wgmma.commit_group.sync.aligned;\n" + before_wait +
             "wgmma.wait_group.sync.aligned 0;\n" + copy_out(64);
@@ -272,6 +277,24 @@ struct Warpgroup {
 TEST(PtxWarpgroup, multiplies_swizzled_tiles_in_the_documented_layout) {
   const Warpgroup group;
   expect_product(group.run(), group.a, group.b, 128, 64, 64);
+}
+
+/// Each 64 rows of a matrix transposed.
+Matrix turned(const Matrix& matrix) {
+  Matrix result = matrix;
+  for (int row = 0; row < matrix.rows; ++row) {
+    for (int k = 0; k < 64; ++k) {
+      result.values[static_cast<std::size_t>((row / 64 * 64 + k) * 64 + row % 64)] =
+          matrix.at(row, k);
+    }
+  }
+  return result;
+}
+
+TEST(PtxWarpgroup, multiplies_tiles_whose_rows_are_values_of_k) {
+  Warpgroup group;
+  group.depth_outside = true;
+  expect_product(group.run(), turned(group.a), turned(group.b), 128, 64, 64);
 }
 
 TEST(PtxWarpgroup, starts_anew_without_the_predicate) {
