@@ -84,11 +84,21 @@ void add_losses(std::vector<OpCase>& cases) {
                    false});
 }
 
-/// Blocks of 64 x 64 weights for every multiprocessor of an H100, and two steps of positions.
+/// Blocks of 64 x 64 weights for every multiprocessor of an H100, and two steps of positions. Tiles
+/// of 128 x 256 weights.
 void add_many_weights(std::vector<OpCase>& cases) {
   ConvWeightGradient op;
   op.kernel_shape = {1, 1};
   cases.push_back({"many_weights", make_op(op), {f32({2, 704, 2, 3}), f32({2, 768, 2, 3})}, false});
+  // Rows that fill one tile and a half, in one step and in two, which blocks share.
+  op.kernel_shape = {2, 2};
+  op.pads = {1, 1, 0, 0};
+  for (const std::int64_t images : {1, 2}) {
+    cases.push_back({fmt::format("steps_{}", images),
+                     make_op(op),
+                     {f32({images, 64, 8, 8}), f32({images, 192, 8, 8})},
+                     false});
+  }
 }
 
 }  // namespace

@@ -100,11 +100,13 @@ __device__ void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, co
 }
 
 /// Rows of 128 bytes from `row` on as wgmma reads them: 128-byte swizzle, eight rows of 1024 bytes
-/// after another (PTX ISA, "Matrix descriptor format").
-template <int kRows>
+/// after another, along k in either order. With kDepthOutside the next 64 rows or columns of the
+/// product lie 64 rows further (PTX ISA, "Matrix descriptor format" and "Canonical layouts").
+template <bool kDepthOutside, int kRows>
 __device__ std::uint64_t descriptor(Swizzled<kRows>& tile, int row) {
+  constexpr std::uint64_t kAside = kDepthOutside ? 64 * 128 >> 4 : 1;
   const std::uint64_t address = shared_address(&tile.pieces(row, 0));
-  return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
+  return (address & 0x3FFFF) >> 4 | kAside << 16 | std::uint64_t{1024 >> 4} << 32 |
          std::uint64_t{1} << 62;
 }
 
@@ -124,6 +126,7 @@ __device__ void hold(WarpgroupSums (&sums)[kCount]) {
 }
 
 /// c += a b' over 16 values of k.
+template <bool kDepthOutside>
 __device__ inline void multiply_step(FragmentC (&s)[16], std::uint64_t a, std::uint64_t b) {
 #if TRIPTYCH_HAS_WGMMA
   asm volatile(
@@ -133,7 +136,7 @@ __device__ inline void multiply_step(FragmentC (&s)[16], std::uint64_t a, std::u
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, add, 1, 1, 0, 0; }"
+      "}, %64, %65, add, 1, 1, %67, %67; }"
       : "+f"(s[0].sums[0]), "+f"(s[0].sums[1]), "+f"(s[0].sums[2]), "+f"(s[0].sums[3]),
         "+f"(s[1].sums[0]), "+f"(s[1].sums[1]), "+f"(s[1].sums[2]), "+f"(s[1].sums[3]),
         "+f"(s[2].sums[0]), "+f"(s[2].sums[1]), "+f"(s[2].sums[2]), "+f"(s[2].sums[3]),
@@ -150,7 +153,7 @@ __device__ inline void multiply_step(FragmentC (&s)[16], std::uint64_t a, std::u
         "+f"(s[13].sums[0]), "+f"(s[13].sums[1]), "+f"(s[13].sums[2]), "+f"(s[13].sums[3]),
         "+f"(s[14].sums[0]), "+f"(s[14].sums[1]), "+f"(s[14].sums[2]), "+f"(s[14].sums[3]),
         "+f"(s[15].sums[0]), "+f"(s[15].sums[1]), "+f"(s[15].sums[2]), "+f"(s[15].sums[3])
-      : "l"(a), "l"(b), "r"(1));
+      : "l"(a), "l"(b), "r"(1), "n"(kDepthOutside ? 1 : 0));
 #else
   __trap();
 #endif
@@ -164,14 +167,17 @@ __device__ void fence_products(WarpgroupSums (&sums)[kCount]) {
 #endif
 }
 
-template <int kRowsA, int kRowsB>
+template <bool kDepthOutside, int kRowsA, int kRowsB>
 __device__ void multiply_tiles(WarpgroupSums& c, Swizzled<kRowsA>& a, int a_row,
                                Swizzled<kRowsB>& b, int b_row) {
 #if TRIPTYCH_HAS_WGMMA
-  constexpr std::uint64_t kStep = 16 * sizeof(BFloat16) >> 4;  // in units of an address
-  const std::uint64_t of_a = descriptor(a, a_row), of_b = descriptor(b, b_row);
+  constexpr std::uint64_t kStep = (kDepthOutside ? 128 : sizeof(BFloat16)) * 16 >> 4;  // addresses
+  const std::uint64_t of_a = descriptor<kDepthOutside>(a, a_row);
+  const std::uint64_t of_b = descriptor<kDepthOutside>(b, b_row);
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply_step(c.columns, of_a + k * kStep, of_b + k * kStep);
+  for (int k = 0; k < 4; ++k) {
+    multiply_step<kDepthOutside>(c.columns, of_a + k * kStep, of_b + k * kStep);
+  }
 #endif
 }
 

@@ -84,28 +84,32 @@ void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, i
   load_box(to, row, from, {column, from_row, 0, 0}, barrier, where);
 }
 
-/// Element k of row `row` behind the first.
-inline float tile_element(const std::byte* first, int row, int k) {
+/// Value k of row `row` of an operand that starts at `first`.
+template <bool kDepthOutside>
+float tile_element(const std::byte* first, int row, int k) {
   const auto* rows = reinterpret_cast<const Piece*>(first);
-  return static_cast<float>(rows[row * 8 + (k / 8 ^ row % 8)][k % 8]);
+  const auto in_tile = [&](int r, int place) {
+    return static_cast<float>(rows[r * 8 + (place / 8 ^ r % 8)][place % 8]);
+  };
+  return kDepthOutside ? in_tile(row / 64 * 64 + k, row % 64) : in_tile(row, k);
 }
 
 /// Sums that thread t holds are described at WarpgroupSums.
-inline void add_product(const TileProduct& product, unsigned in_block,
-                        float (&sums)[TileProduct::kSums]) {
+template <bool kDepthOutside>
+void add_product(const TileProduct& product, unsigned in_block, float (&sums)[TileProduct::kSums]) {
   constexpr int kDepth = 64, kColumns = 32;  // of this thread
   const int thread = static_cast<int>(in_block) % 128, lane = thread % 32;
   float columns[kDepth][kColumns];
   for (int j = 0; j < kColumns; ++j) {
     const int row = j / 2 * 8 + lane % 4 * 2 + j % 2;
-    for (int k = 0; k < kDepth; ++k) columns[k][j] = tile_element(product.b, row, k);
+    for (int k = 0; k < kDepth; ++k) columns[k][j] = tile_element<kDepthOutside>(product.b, row, k);
   }
   for (int half = 0; half < 2; ++half) {
     const int row = thread / 32 * 16 + 8 * half + lane / 4;
     float chains[kColumns];
     for (int j = 0; j < kColumns; ++j) chains[j] = sums[j / 2 * 4 + half * 2 + j % 2];
     for (int k = 0; k < kDepth; ++k) {
-      const float factor = tile_element(product.a, row, k);
+      const float factor = tile_element<kDepthOutside>(product.a, row, k);
       for (int j = 0; j < kColumns; ++j) chains[j] = std::fma(factor, columns[k][j], chains[j]);
     }
     for (int j = 0; j < kColumns; ++j) sums[j / 2 * 4 + half * 2 + j % 2] = chains[j];
@@ -117,13 +121,13 @@ void fence_products(WarpgroupSums (&)[kCount]) {
   async_units().fence();
 }
 
-template <int kRowsA, int kRowsB>
+template <bool kDepthOutside, int kRowsA, int kRowsB>
 void multiply_tiles(WarpgroupSums& c, Swizzled<kRowsA>& a, int a_row, Swizzled<kRowsB>& b,
                     int b_row, Location where = Location::current()) {
   static_assert(sizeof(c) == TileProduct::kSums * sizeof(float));
   async_units().multiply(
       {reinterpret_cast<float*>(&c), rows_of(a, a_row, TileProduct::kRowsA, where),
-       rows_of(b, b_row, TileProduct::kRowsB, where), add_product},
+       rows_of(b, b_row, TileProduct::kRowsB, where), add_product<kDepthOutside>},
       where);
 #if defined(TRIPTYCH_COUNTED)
   // One thread counts for the warpgroup.

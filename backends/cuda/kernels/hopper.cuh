@@ -36,8 +36,10 @@ struct WarpgroupSums {
 //     asked by one thread. Its bytes count for the barrier's phase. A place may be negative.
 //   Products of a warpgroup, all its threads together. `sums` is an array of WarpgroupSums:
 //       fence_products(sums): before the first product that adds to sums that the threads wrote.
-//       multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts
-//         c += a b' of 64 rows of a and 128 rows of b, 64 values of k. Each from a multiple of 8.
+//       multiply_tiles<kDepthOutside>(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b,
+//       int b_row): starts c += a b' of 64 rows of a and 128 rows of b, 64 values of k along each.
+//         From multiples of 8. kDepthOutside: the rows are values of k, 64 for 64 rows of c along
+//         them, and twice 64 for its columns.
 //       commit_products(sums): closes a group of products.
 //       wait_products<kPending>(sums): until all groups but the last kPending are done. All sums
 //         that products still use are named.

@@ -3,49 +3,21 @@
 // are a box of pixels (of several images where one is too small). The operand of a tap is the same
 // box of the image shifted by the tap, and the copy engine fills it with zeros outside the image.
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
-
 #include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
+#include "backends/cuda/kernels/pixel_box.h"
 #include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-/// A tile's positions: 2^width x 2^height pixels of 2^images images, kColumns together.
-struct PixelBox {
-  int width = 0, height = 0, images = 0;  ///< powers of two
-
-  int size(int power) const { return 1 << power; }
-  std::int64_t across(std::int64_t pixels) const { return ceil_div(pixels, size(width)); }
-  std::int64_t down(std::int64_t pixels) const { return ceil_div(pixels, size(height)); }
-  std::int64_t deep(std::int64_t count) const { return ceil_div(count, size(images)); }
-};
-
-/// The box that covers the images with the fewest copies. None where no box lies inside of them.
-std::optional<PixelBox> pixel_box(std::int64_t width, std::int64_t height, std::int64_t images) {
-  constexpr int kPower = 8;
-  static_assert(1 << kPower == HopperTiles::kColumns);
-  std::optional<PixelBox> best;
-  std::int64_t fewest = 0;
-  for (int x = kPower; x >= 1; --x) {  // pairs of neighbours are stored together
-    for (int y = kPower - x; y >= 0; --y) {
-      const PixelBox box = {x, y, kPower - x - y};
-      if (box.size(x) > width || box.size(y) > height || box.size(box.images) > images) continue;
-      const auto count = box.across(width) * box.down(height) * box.deep(images);
-      if (best && count >= fewest) continue;
-      best = box;
-      fewest = count;
-    }
-  }
-  return best;
-}
-
-/// Out: float in planes, or BFloat16 with the channels of a position together.
-template <class Out>
+/// Out: float in planes, or BFloat16 with the channels of a position together. kRows: channels of a
+/// tile.
+template <class Out, int kRows>
 struct HopperConvProblem {
-  static constexpr bool kTurned = std::is_same_v<Out, BFloat16>;
+  using Tiles = HopperTilesOf<kRows>;
+  static constexpr bool kTurned = std::is_same_v<Out, BFloat16>, kDepthOutside = false;
 
   TensorMap weights;  ///< [rows, taps, channels]
   TensorMap pixels;   ///< [images, height, width, channels]
@@ -67,17 +39,17 @@ struct HopperConvProblem {
   __device__ Tile tile(std::int64_t number) const {
     const TileNumber at = tile_number(number, row_tiles, across * down * deep);
     const std::int64_t x = at.n % across, row = at.n / across % down, image = at.n / across / down;
-    return {static_cast<int>(at.m) * HopperTiles::kRows, static_cast<int>(x) << box_width,
+    return {static_cast<int>(at.m) * Tiles::kRows, static_cast<int>(x) << box_width,
             static_cast<int>(row) << box_height, static_cast<int>(image) << box_images};
   }
   __device__ int steps() const { return tap_count * channel_steps; }
-  __device__ void load(HopperTiles& tiles, int stage, const Tile& tile, int step,
+  __device__ void load(Tiles& tiles, int stage, const Tile& tile, int step,
                        PhaseBarrier& full) const {
     const int number = step / channel_steps;
-    const int channel = step % channel_steps * HopperTiles::kDepth;
+    const int channel = step % channel_steps * Tiles::kDepth;
     const Tap tap = taps[number];
-    load_box(tiles.a, stage * HopperTiles::kRows, weights, {channel, number, tile.m, 0}, full);
-    load_box(tiles.b, stage * HopperTiles::kColumns, pixels,
+    load_box(tiles.a, stage * Tiles::kRows, weights, {channel, number, tile.m, 0}, full);
+    load_box(tiles.b, stage * Tiles::kColumns, pixels,
              {channel, tile.x + tap.dx, tile.y + tap.dy, tile.image}, full);
   }
   /// A position of the output.
@@ -135,7 +107,7 @@ class HopperConv : public Kernel {
     if (sides.in_channels < HopperTiles::kDepth || sides.out_channels < HopperTiles::kRows / 2) {
       return Verdict::no("needs at least 64 channels in and out");
     }
-    if (!pixel_box(sides.out[1], sides.out[0], g.batch)) {
+    if (!box_of(HopperTiles::kColumns, sides, g.batch)) {
       return Verdict::no("needs images that a box of 256 positions fits into");
     }
     if (splits_for(sizes).count > 1) return Verdict::no("does not divide a long k among blocks");
@@ -165,10 +137,14 @@ class HopperConv : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    stored_y_
-        ? run_with<BFloat16>(args, {stored_y_->span(), sides_.out_plane() * stored_y_->format.pitch,
-                                    stored_y_->format.pitch})
-        : run_with<float>(args, {span_of(y_), y_.outer_stride, sides_.out_plane()});
+    if (!stored_y_) {
+      const Layout y = {span_of(y_), y_.outer_stride, sides_.out_plane()};
+      return run_tiles<float, HopperTiles::kRows>(args, y);
+    }
+    const auto pitch = stored_y_->format.pitch;
+    const Layout y = {stored_y_->span(), sides_.out_plane() * pitch, pitch};
+    has_few_rows() ? run_tiles<BFloat16, kFewRows>(args, y)
+                   : run_tiles<BFloat16, HopperTiles::kRows>(args, y);
   }
 
  private:
@@ -177,31 +153,41 @@ class HopperConv : public Kernel {
     std::int64_t span, image, step;
   };
 
-  template <class Out>
-  void run_with(const KernelArgs& args, const Layout& y) {
+  template <class Out, int kRows>
+  void run_tiles(const KernelArgs& args, const Layout& y) {
     const auto& phase = phases_[0];
     const auto pixels = x_.round(args.stream, args.inputs[0], args.scratch);
     round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
     const auto problem =
-        problem_of<Out>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
+        problem_of<Out, kRows>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
     launch_hopper_gemm(args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
                        problem.row_tiles * problem.across * problem.down * problem.deep);
   }
 
+  /// Tiles of 64 channels have twice as many positions, which some images are too small for.
+  static constexpr int kFewRows = 64;
+  bool has_few_rows() const {
+    return sides_.out_channels == kFewRows && box_of(2 * HopperTiles::kColumns, sides_, g_.batch);
+  }
+  static std::optional<PixelBox> box_of(int positions, const ConvSides& sides,
+                                        std::int64_t images) {
+    constexpr int kPair = 1;  // pairs of neighbours are stored together
+    return pixel_box(positions, kPair, sides.out[1], sides.out[0], images);
+  }
   static GemmSizes sizes_of(const ConvGeometry& g, const ConvSides& sides) {
     return {1, sides.out_channels, g.batch * sides.out_plane(),
             padded(sides.in_channels) * g.taps()};
   }
 
-  template <class Out>
-  HopperConvProblem<Out> problem_of(const KernelArgs& args, const ConvPhase& phase,
-                                    const BFloat16* pixels, const Layout& y) const {
+  template <class Out, int kRows>
+  HopperConvProblem<Out, kRows> problem_of(const KernelArgs& args, const ConvPhase& phase,
+                                           const BFloat16* pixels, const Layout& y) const {
     const auto channels = padded(sides_.in_channels);
-    const auto box = pixel_box(sides_.out[1], sides_.out[0], g_.batch).value();
+    const auto box = box_of(HopperTilesOf<kRows>::kColumns, sides_, g_.batch).value();
     const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
     return {
         .weights = make_tensor_map(weights, {channels, phase.taps.size(), sides_.out_channels, 1},
-                                   {HopperTiles::kDepth, 1, HopperTiles::kRows, 1}),
+                                   {HopperTiles::kDepth, 1, kRows, 1}),
         .pixels = make_tensor_map(
             pixels, {x_.pitch(), sides_.in[1], sides_.in[0], g_.batch},
             {HopperTiles::kDepth, 1 << box.width, 1 << box.height, 1 << box.images}),
@@ -215,7 +201,7 @@ class HopperConv : public Kernel {
         .width = sides_.out[1],
         .height = sides_.out[0],
         .images = g_.batch,
-        .row_tiles = ceil_div(sides_.out_channels, HopperTiles::kRows),
+        .row_tiles = ceil_div(sides_.out_channels, kRows),
         .across = box.across(sides_.out[1]),
         .down = box.down(sides_.out[0]),
         .deep = box.deep(g_.batch),

@@ -9,7 +9,8 @@ namespace {
 
 /// a [m, k] and b [n, k], each a stack of all matrices of the batch.
 struct HopperMatMulProblem {
-  static constexpr bool kTurned = false;
+  using Tiles = HopperTiles;
+  static constexpr bool kTurned = false, kDepthOutside = false;
 
   GemmSizes sizes;
   TensorMap left, right;

@@ -227,6 +227,13 @@ std::vector<Problem> tile_problems() {
   };
 }
 
+/// The same for gradients of weights: boxes of positions that cover the images, of one tile of 64
+/// output channels, and of one and a half of 128.
+std::vector<Problem> gradient_tile_problems() {
+  return {{.name = "tile", .x = {2, 64, 8, 8}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
+          {.name = "tile_of_rows", .x = {1, 64, 4, 16}, .w = {192, 64, 1, 1}}};
+}
+
 /// Near the windows that kernels are specialised for: 3 x 3 with padding, 1 x 1, tiles of the
 /// image, and 3 x 3 of one channel per group.
 std::vector<Problem> near_problems() {
@@ -282,15 +289,15 @@ void add_near(std::vector<OpCase>& cases) {
 
 /// A bias that makes a NaN of a sum, and sums that are one.
 void add_nan(std::vector<OpCase>& cases) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   Conv op;
   const auto add = [&](const char* name) {
     cases.push_back(
         {name,
          make_op(op),
-         {exactly(DType::F32, {1, 1, 1, 4}, {kInfinity, -kInfinity, 1, kNan}),
-          exactly(DType::F32, {2, 1, 1, 1}, {1, 1}), exactly(DType::F32, {2}, {-kInfinity, kNan})},
+         {exactly(DType::F32, {1, 1, 1, 4}, {infinity, -infinity, 1, nan}),
+          exactly(DType::F32, {2, 1, 1, 1}, {1, 1}), exactly(DType::F32, {2}, {-infinity, nan})},
          false});
   };
   add("nan");
@@ -314,6 +321,10 @@ void add_conv_cases(std::vector<OpCase>& cases) {
   for (const auto& problem : tile_problems()) {
     add_conv(cases, problem);
     cases.back().check_gradient = false;  // for the time it takes
+  }
+  for (const auto& problem : gradient_tile_problems()) {
+    add_weight_gradient(cases, problem);
+    cases.back().check_gradient = false;
   }
   // Weights that a plan knows may be packed once.
   const Problem constant = {

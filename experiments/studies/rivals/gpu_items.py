@@ -48,8 +48,7 @@ def smoke():
     for contract, kernels in (("bf16", ("hopper", "tensor-core", "cudnn-nhwc")),
                               ("f32", ("implicit", "cudnn"))):
         for kernel in kernels:
-            # The gradient of the weights has no kernel named hopper.
-            for direction in ("forward", "data", "weights")[:2 if kernel == "hopper" else 3]:
+            for direction in ("forward", "data", "weights"):
                 items.append(triptych(
                     f"smoke_conv_{contract}_{kernel}_{direction}", seconds,
                     f"bench conv --backend cuda --contract {contract} --kernel {kernel} "

@@ -312,15 +312,34 @@ TEST(ChannelsLastOnGpu, gradients_of_poolings_have_the_bits_of_planes) {
   }
 }
 
+/// Tiles of 256 positions, and of 512 for 64 channels.
 TEST(ChannelsLastOnGpu, hopper_writes_it) {
-  for (const auto& [images, height, width, channels] :
-       {std::tuple{1, 16, 16, 64}, {3, 9, 19, 200}, {20, 4, 6, 72}}) {
+  for (const auto& [images, height, width, channels] : {std::tuple{1, 16, 16, 64},
+                                                        {3, 9, 19, 200},
+                                                        {20, 4, 6, 72},
+                                                        {2, 16, 16, 64},
+                                                        {5, 12, 20, 64}}) {
     SCOPED_TRACE(testing::Message() << images << " of " << height << " by " << width);
     const auto graph = wide_convolution({images, 64, height, width}, channels);
     Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
     ASSERT_EQ(last.executor.plan().steps.front().entry->name, "hopper");
     EXPECT_EQ(last.stored(), 1);
     cpu::expect_same_bits(last.run(), planes.run());
+  }
+}
+
+TEST(ChannelsLastOnGpu, hopper_has_twice_as_many_positions_in_a_tile_of_64_channels) {
+  for (const std::uint64_t channels : {64, 128}) {
+    const auto graph = wide_convolution({2, 64, 16, 16}, static_cast<std::int64_t>(channels));
+    Runner runner(graph, options_of(true), "counted");
+    runner.run();
+    const auto counters = runner.device.kernel_counters().at("conv_hopper");
+    const std::uint64_t tiles = channels / 64, positions = 512 / tiles;
+    EXPECT_EQ(counters.blocks, tiles);
+    EXPECT_EQ(counters.bulk_bytes, tiles * 9 * (channels + positions) * 64 * sizeof(BFloat16));
+    EXPECT_EQ(counters.matrix_products, tiles * 9 * channels * positions * 64 / (16 * 8 * 16));
+    EXPECT_EQ(runner.bytes_of("conv_hopper", MemoryAccess::Store),
+              512 * channels * sizeof(BFloat16));
   }
 }
 

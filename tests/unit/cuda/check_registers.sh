@@ -37,7 +37,7 @@ for architecture in 80 90a; do
     measure "$file" "$architecture"
   done
 done >"$work/instances"
-for file in hopper_matmul hopper_conv; do measure "$file" 90a; done >>"$work/instances"
+for file in hopper_{matmul,conv,weight_gradient}; do measure "$file" 90a; done >>"$work/instances"
 
 grep -E '^"(((vectorised|tensor_core|hopper)_)?gemm|(flash|tensor_core)_attention)_kernel' "$work/instances" |
   sed -E 's/^"(.*)",([0-9a-z]+),[0-9]+,([0-9]+)$/\1 for \2 spills \3 bytes of registers/' |

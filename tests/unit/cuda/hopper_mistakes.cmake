@@ -48,8 +48,8 @@ plant(wrong_parity_of_full "full[place.stage].wait(place.parity)"
 plant(wrong_parity_of_empty "wait(place.parity ^ 1U)" "wait(place.parity)")
 plant(parity_never_flips "if (stage == 0) parity ^= 1U;" "")
 plant(ring_begins_anew_with_each_tile "    int before = -1;" "    place = {}; int before = -1;")
-plant(too_few_arrivals "begin_warpgroups(HopperTiles::kConsumers)" "begin_warpgroups(1)")
-plant(too_many_arrivals "begin_warpgroups(HopperTiles::kConsumers)" "begin_warpgroups(3)")
+plant(too_few_arrivals "begin_warpgroups(Tiles::kConsumers)" "begin_warpgroups(1)")
+plant(too_many_arrivals "begin_warpgroups(Tiles::kConsumers)" "begin_warpgroups(3)")
 plant(barriers_not_published "publish_barriers();" "")
 plant(no_barrier_behind_begin "  __syncthreads();" "")
 
@@ -81,12 +81,12 @@ plant(sums_kept_for_the_next_tile
     WarpgroupSums sums[2];"
   "  WarpgroupSums sums[2];
   for (std::int64_t number = blockIdx.x; number < count; number += gridDim.x) {")
-plant(descriptor_off_by_a_row "tiles.b, place.stage * kColumns + part"
-  "tiles.b, 1 + place.stage * kColumns + part")
-plant(descriptor_off_by_a_swizzle "place.stage * kRows + consumer"
-  "8 + place.stage * kRows + consumer")
-plant(operands_of_two_stages "tiles.b, place.stage * kColumns + part"
-  "tiles.b, (place.stage + 1) % 4 * kColumns + part")
+plant(descriptor_off_by_a_row "stage * kColumns + part"
+  "1 + stage * kColumns + part")
+plant(descriptor_off_by_a_swizzle "stage * kRows + consumer"
+  "8 + stage * kRows + consumer")
+plant(operands_of_two_stages "stage * kColumns + part"
+  "(stage + 1) % 4 * kColumns + part")
 
 # Warpgroups and blocks.
 plant(lanes_start_different_products "kColumns + part * WarpgroupSums::kColumns);"
