@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Bytes that a step moves between the memory of a GPU and its kernels, modelled from the plan.
+"""Bytes that a step moves between the memory of a GPU and its kernels, and its time, modelled from the plan.
 
   gpu_step_bytes.py PROGRAM [--model unet-l] [--batch 8] [--contract bf16] [--mode train] [--bandwidth 2850]
 
 `triptych explain` lists the operands of each kernel as they are stored. A kernel reads each input and writes each
 output once, unless PASSES says otherwise. A product on tensor cores rounds the operands that are not stored in
 bfloat16. The model ignores the sums of products that are divided along k, statistics of channels, and data that a
-cache keeps from one kernel to the next.
+cache keeps from one kernel to the next. The time is that of all bytes and that of the products on tensor cores, one
+after the other, at assumed rates. Rows of a tile that are not in the result take time, too.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -36,6 +37,10 @@ PARTS = {
 }
 REST = "bias gradients, the loss and the rest"
 
+# Assumed of an H100, TFLOP/s: products by wgmma, and by mma.sync.
+RATES = {"hopper": 540, "tensor-core": 300}
+TILE_ROWS = 128  # output channels. hopper has tiles of 64, too
+
 
 def elements(operand):
     return math.prod(operand["shape"])
@@ -64,6 +69,26 @@ def parts_of(node):
         times = PASSES.get(op, [])
         yield part, written + sum(stored_bytes(operand) * (times[i] if i < len(times) else 1)
                                   for i, operand in enumerate(reads))
+
+
+def product_seconds(node):
+    """Time of the products of a node on tensor cores."""
+    op, result = node["op"].split("(")[0], node["writes"]
+    if PARTS.get(op) != PRODUCTS or node["kernel"] not in TENSOR_CORES:
+        return 0
+    rows = result[0]["shape"][0 if op == "ConvWeightGradient" else 1]
+    tile = 64 if node["kernel"] == "hopper" and rows <= 64 else TILE_ROWS
+    return node["flops"] * math.ceil(rows / tile) * tile / rows / RATES[node["kernel"]] / 1e12
+
+
+def seconds_by_kernel(nodes):
+    """The time of products by operator and kernel, the longest first."""
+    totals = collections.Counter()
+    for node in nodes:
+        seconds = product_seconds(node)
+        if seconds > 0:
+            totals[f"{node['op'].split('(')[0]}, {node['kernel']}"] += seconds
+    return totals
 
 
 def bytes_by_part(nodes):
@@ -101,6 +126,11 @@ def main():
         print(f"{part:40} {count / 1e9:8.3f} GB")
     print(f"{'sum':40} {total / 1e9:8.3f} GB")
     print(f"{f'at {asked.bandwidth:g} GB/s':40} {total / asked.bandwidth / 1e6:8.3f} ms")
+    products = seconds_by_kernel(plan["nodes"])
+    for kernel, seconds in products.most_common():
+        print(f"{kernel:40} {seconds * 1e3:8.3f} ms")
+    step = total / asked.bandwidth / 1e9 + sum(products.values())
+    print(f"{'bytes and products of the step':40} {step * 1e3:8.3f} ms")
     print(f"{'planned memory':40} {sum(m['total_bytes'] for m in plan['memory']) / 2**30:8.3f} GiB")
 
 
