@@ -16,6 +16,7 @@
 #include "experiments/kernels/line_calls.h"
 #include "experiments/kernels/piece_table.h"
 #include "experiments/kernels/ptx_calls.h"
+#include "experiments/kernels/unwatched_code.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::kernels {
@@ -25,6 +26,16 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostLines = 40;  // of a compiler's words
 constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{64} << 20;
+
+/// Optimisations that keep each result of the watched version, also where C++ leaves it undefined.
+/// Functions of the C library are called, and not computed by the compiler.
+constexpr std::string_view kUnwatchedOptions =
+    "-O2 -fno-strict-aliasing -fwrapv -fno-finite-loops -fno-delete-null-pointer-checks "
+    "-fstack-clash-protection -fno-builtin-sin -fno-builtin-cos -fno-builtin-tan -fno-builtin-pow "
+    "-fno-builtin-exp -fno-builtin-exp2 -fno-builtin-exp10 -fno-builtin-log -fno-builtin-log2 "
+    "-fno-builtin-log10 -fno-builtin-sinf -fno-builtin-cosf -fno-builtin-tanf -fno-builtin-powf "
+    "-fno-builtin-expf -fno-builtin-exp2f -fno-builtin-exp10f -fno-builtin-logf "
+    "-fno-builtin-log2f -fno-builtin-log10f -fno-builtin-printf";
 
 }  // namespace
 
@@ -79,6 +90,12 @@ void BuildFolder::write(const fs::path& name, std::string_view content) const {
   if (!file) throw IoError(fmt::format("cannot write \"{}\"", path.string()));
 }
 
+std::string BuildFolder::text_of(const fs::path& file) const {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(text).str();
+}
+
 std::string BuildFolder::words_of(const std::string& step) const {
   std::ifstream file(path_ / (step + ".log"));
   std::string text;
@@ -107,7 +124,8 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
 }
 
 void BuildFolder::compile_kernels(const Words& command, const std::string& step,
-                                  const std::string& what, bool debugs) const {
+                                  const std::string& what, bool debugs,
+                                  std::optional<std::size_t> unit) const {
   const auto assembly = path_ / (step + "-compiled.s");
   const bool is_gcc = !is_clang(command);
   Words compile = command;
@@ -117,14 +135,36 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
     compile.emplace_back("-fdwarf-directory-asm");  // names relative to the working directory
   }
   run(compile, step, what, assembly);
-  std::ostringstream text;
-  text << std::ifstream(assembly, std::ios::binary).rdbuf();
   const auto name = step + ".s";
-  const auto executable = with_ptx_calls(text.view());
-  write(name, with_pieces(debugs ? with_line_calls(executable) : executable));
+  const auto executable = with_ptx_calls(text_of(assembly));
+  const auto complete = with_pieces(debugs ? with_line_calls(executable) : executable);
+  write(name, unit ? with_local_names(complete, *unit) : complete);
   // The assembler's version of DWARF is another by default.
   run({command.front(), "-c", is_gcc ? "-Wa,--gdwarf-4" : "-gdwarf-4", (path_ / name).string()},
       step + "-assembly", what, object(step));
+}
+
+bool BuildFolder::compile_unwatched(const Words& command, const std::string& step,
+                                    const std::string& what, std::size_t unit) const {
+  const auto written = path_ / (step + "-written.ll");
+  Words read = command;
+  append(read, kUnwatchedOptions);
+  append(read, "-S -emit-llvm -Xclang -disable-llvm-passes");
+  run(read, step, what, written);
+  const auto code = unwatched_code(text_of(written), unit);
+  if (code.empty()) return false;
+  write(step + ".ll", code);
+  Words optimise = {command.front()};
+  append(optimise, "-x ir -w -O2 -S -fno-integrated-as -fdwarf-directory-asm");
+  append(optimise, kTargetOptions);
+  optimise.push_back((path_ / (step + ".ll")).string());
+  const auto assembly = path_ / (step + "-compiled.s");
+  run(optimise, step + "-optimised", what, assembly);
+  const auto name = step + ".s";
+  write(name, with_ptx_calls(text_of(assembly)));
+  run({command.front(), "-c", "-gdwarf-4", (path_ / name).string()}, step + "-assembly", what,
+      object(step));
+  return true;
 }
 
 void BuildFolder::add_ptx(Words& objects) const {

@@ -67,9 +67,15 @@ class BuildFolder {
   void run(Words command, const std::string& step, const std::string& what,
            const std::filesystem::path& output = {}) const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command
-  /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines.
+  /// has no output and neither -c nor -S. `debugs`: with calls at the beginning of lines. `unit`:
+  /// with names for compile_unwatched.
   void compile_kernels(const Words& command, const std::string& step, const std::string& what,
-                       bool debugs) const;
+                       bool debugs, std::optional<std::size_t> unit = {}) const;
+  /// Compiles kernels without instrumentation, with clang, to the object of the step. False: they
+  /// allow no such version.
+  bool compile_unwatched(const Words& command, const std::string& step, const std::string& what,
+                         std::size_t unit) const;
+  std::string text_of(const std::filesystem::path& file) const;
   /// Adds the part that executes inline PTX, if the objects have such instructions.
   void add_ptx(Words& objects) const;
   /// Assembles the object "shared", which reserves the dynamic shared memory of a launch. `text` is

@@ -71,6 +71,7 @@ ProgramRun run_program(const ProgramRequest& request) {
   run.gpu = &cuda::emulation::find_gpu(request.gpu);
   auto source = request.source;
   source.architecture = 10 * run.gpu->architecture();
+  source.has_unwatched = request.options.sample > 1 && !source.debugs;
   std::future<std::map<std::string, int>> registers;
   if (!source.debugs) {
     registers = std::async(std::launch::async, find_registers,

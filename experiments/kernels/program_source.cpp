@@ -8,6 +8,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "backends/cuda/program/program.h"
@@ -133,19 +134,30 @@ class ProgramBuild {
   }
 
   void compile_kernels(std::size_t file) const {
-    Words command = front_end(file);
-    append(command, "-w -O0 -Xclang -fcuda-is-device -fvisibility=hidden");
+    Words command = kernel_command(file);
+    append(command, "-O0");
     append(command, kClangInstrumentation);
     if (source_.debugs) append(command, kDebugOptions);
-    command.emplace_back(source_.contract ? "-ffp-contract=on" : "-ffp-contract=off");
-    command.push_back(fmt::format("-DTRIPTYCH_COMPILES_KERNELS={}", source_.architecture));
+    std::optional<std::size_t> unit;
+    if (source_.has_unwatched) unit = file;
     folder_.compile_kernels(command, step("kernels", file), source_.files[file].string(),
-                            source_.debugs);
+                            source_.debugs, unit);
+  }
+
+  /// The second version. Without it, blocks that only run use the first one, which is slower.
+  void compile_unwatched(std::size_t file) {
+    Words command = kernel_command(file);
+    command.emplace_back("-DTRIPTYCH_COMPILES_UNWATCHED");
+    if (folder_.compile_unwatched(command, step("unwatched", file), source_.files[file].string(),
+                                  file)) {
+      unwatched_.push_back(folder_.object(step("unwatched", file)));
+    }
   }
 
   void link(const fs::path& folder) const {
     auto kernels = objects("kernels", false);
     folder_.reserve_shared_memory(kernels, kNoEntries);
+    kernels.insert(kernels.end(), unwatched_.begin(), unwatched_.end());
     folder_.add_ptx(kernels);
     Words command = {"g++", "-shared", "-Wl,-Bsymbolic"};
     command.insert(command.end(), kernels.begin(), kernels.end());
@@ -191,6 +203,14 @@ class ProgramBuild {
     return list;
   }
 
+  Words kernel_command(std::size_t file) const {
+    Words command = front_end(file);
+    append(command, "-w -Xclang -fcuda-is-device -fvisibility=hidden");
+    command.emplace_back(source_.contract ? "-ffp-contract=on" : "-ffp-contract=off");
+    command.push_back(fmt::format("-DTRIPTYCH_COMPILES_KERNELS={}", source_.architecture));
+    return command;
+  }
+
   Words front_end(std::size_t file) const {
     const auto language = language_of(source_.files[file]);
     Words command = {compiler_};
@@ -214,6 +234,7 @@ class ProgramBuild {
   const ProgramSource& source_;
   BuildFolder folder_;
   std::string compiler_;
+  Words unwatched_;  ///< objects
 };
 
 void check(const ProgramSource& source) {
@@ -251,12 +272,13 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   check(source);
   const auto compiler = find_clang("whole programs");
   const TemporaryFolder temporary("program");
-  const ProgramBuild build(source, temporary.path(), compiler);
+  ProgramBuild build(source, temporary.path(), compiler);
   for (std::size_t i = 0; i < source.files.size(); ++i) {
     auto kernels = std::async(std::launch::async, [&, i] {
       if (build.has_kernels(i)) build.compile_kernels(i);
     });
     build.compile_host(i);
+    if (source.has_unwatched && build.has_kernels(i)) build.compile_unwatched(i);
     kernels.get();
   }
   build.link(folder);

@@ -15,6 +15,7 @@ struct ProgramSource {
   std::vector<std::string> options;  ///< further ones of the compiler
   int architecture = 900;            ///< __CUDA_ARCH__
   bool debugs = false;               ///< the kernels report their lines and variables
+  bool has_unwatched = false;        ///< kernels also without instrumentation, for other blocks
 };
 
 /// True for a source with a launch or a function main outside of comments and texts. Throws IoError

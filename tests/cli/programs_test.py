@@ -149,6 +149,27 @@ class Programs(ProgramTest):
         _, finding = self.fault("sampled.cu", "null", "--sample", "2")
         self.assertEqual((finding["kernel"], finding["line"], finding["block"]), ("store_behind_null", 52, [1, 0, 0]))
 
+    def test_blocks_outside_of_a_sample_give_the_same_bits(self):
+        watched, all_kernels = self.program("unwatched.cu")
+        self.assertRegex(watched["output"], "block 4\nblock 5\n[0-9a-f]{16}, 6 visits, 576 turns, 6 flags\n")
+        for options in ((), ("--no-contraction",)):
+            watched, _ = self.program("unwatched.cu", *options)
+            others, kernels = self.program("unwatched.cu", "--sample", "100", *options)
+            self.assertEqual(others["output"], watched["output"])
+            self.assertEqual([kernels[name]["blocks"] for name in sorted(kernels)], 3 * [1])
+        self.assertEqual(all_kernels["compute"]["blocks"], 6)
+
+    def test_mistakes_of_blocks_outside_of_a_sample_end_the_program(self):
+        lines = (PROGRAMS / "unwatched.cu").read_text().splitlines()
+        kinds = (("assert", "assertion"), ("crash", "out of bounds"), ("endless", "endless"), ("wait", "endless"),
+                 ("division", "division"))
+        for number, (mark, kind) in enumerate(kinds):
+            _, finding = self.fault("unwatched.cu", str(number), "--sample", "100", "--max-steps", "1000")
+            self.assertEqual((finding["kernel"], finding["block"], finding["thread"]),
+                             ("mistake", [2, 0, 0], [5, 0, 0]))
+            self.assertIn(kind, finding["kind"])
+            self.assertTrue(lines[finding["line"] - 1].endswith("// " + mark), finding)
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

@@ -22,6 +22,8 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 
 /// Times that a thread may read the same place with nothing between.
 constexpr unsigned kMostRepeats = 1U << 20;
+/// Times that a thread that nobody observes may see the same value, before others go on.
+constexpr unsigned kPolls = 64;
 
 }  // namespace
 
@@ -143,6 +145,7 @@ void Block::run_threads() {
     leave_meeting(threads_[thread]);
     states_[thread] = State::Ended;
     ++ended_;
+    ++progress_;
     if (observer_ != nullptr) observer_->thread_ended(thread);
     if (schedule_.barriers_skip_ended && at_barrier_ > 0 && all_at_barrier()) open_barrier();
   }
@@ -292,6 +295,21 @@ void Block::read_again(const Location& where) {
   let_others_go_on(where);
 }
 
+void Block::poll(const void* address) {
+  Thread& thread = threads_[thread_];
+  // The aligned word is on the same page.
+  const auto at = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{3};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the kernel reads next
+  const auto value = *reinterpret_cast<const volatile std::uint32_t*>(at);
+  const bool is_same = at == thread.last_read && value == thread.polled;
+  thread.last_read = at;
+  thread.polled = value;
+  thread.repeats = is_same ? thread.repeats + 1 : 0;
+  const bool waits = thread.repeats >= kPolls;
+  if (waits) thread.repeats = 0;
+  if (waits || ++thread.polls % kPatience == 0) let_others_go_on(thread.where);
+}
+
 void Block::barrier(const Location& where) { come_to_barrier(where, false); }
 
 void Block::grid_barrier(const Location& where) {
@@ -332,6 +350,7 @@ void Block::open_barrier() {
     skipped_.ended = ended_;
   }
   at_barrier_ = 0;
+  ++progress_;
   for (unsigned thread = 0; thread < count_; ++thread) {
     if (states_[thread] == State::AtBarrier) make_ready(thread);
   }
@@ -377,6 +396,7 @@ bool Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& wh
     return false;
   }
   std::erase(gathering_, &meeting);
+  ++progress_;
   for (std::uint32_t rest = mask & ~(1U << lane()); rest != 0; rest &= rest - 1) {
     make_ready(meeting.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest)));
   }

@@ -152,6 +152,12 @@ class Block {
     if (tick(where)) take_turn(where);
   }
 
+  /// The running thread reads at this address, and is not observed. It lets others go on when it
+  /// sees the same value again and again.
+  void poll(const void* address);
+  /// Grows whenever a thread comes further than before: where it ends, meets others or waits.
+  std::uint64_t progress() const { return progress_; }
+
   /// Waits until some thread calls signal(). The caller itself checks the condition.
   void wait_for_signal(const Location& where);
   void signal();
@@ -192,7 +198,9 @@ class Block {
     std::uint64_t steps = 0;
     std::uint64_t pause = 0;  ///< the number of steps at which more is to do
     std::uintptr_t last_read = 0;
-    unsigned repeats = 0;  ///< of that
+    unsigned repeats = 0;      ///< of that
+    unsigned polls = 0;        ///< of any place
+    std::uint32_t polled = 0;  ///< the value that it saw
   };
 
   void work();
@@ -242,6 +250,7 @@ class Block {
 
   unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, at_signal_ = 0, ended_ = 0;
   unsigned thread_ = 0;
+  std::uint64_t progress_ = 0;
   Schedule schedule_;
   std::uint64_t random_ = 0;
   bool others_first_ = false;  ///< the running thread waits for an action of any other

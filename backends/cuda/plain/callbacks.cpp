@@ -98,6 +98,11 @@ void __sanitizer_cov_trace_pc() {
                  __builtin_return_address(1));
 }
 
+void triptych_poll(const void* address) {
+  if (services != nullptr) services->poll(address, __builtin_return_address(0));
+}
+std::uint32_t triptych_index(unsigned which) { return services->index(which); }
+
 #if defined(__x86_64__)
 /// Libraries for the debugger call triptych_line at the beginning of each line. It changes no
 /// register and no flag.

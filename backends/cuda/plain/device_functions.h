@@ -13,6 +13,9 @@ using emulation::Location;
 /// for.
 template <class T>
 TRIPTYCH_UNWATCHED void touch(Touch how, const T* at, const Location& where) {
+#if defined(TRIPTYCH_COMPILES_UNWATCHED)  // whose atomic reads are polled
+  return;
+#endif
   constexpr std::size_t kLowest = sizeof(T) & (~sizeof(T) + 1);
   constexpr std::size_t kPiece = kLowest < 16 ? kLowest : 16;
   for (std::size_t offset = 0; offset < sizeof(T); offset += kPiece) {

@@ -26,6 +26,9 @@ inline constexpr const char* kDynamicShared = "triptych_dynamic_shared";
 /// Bytes reserved for it.
 inline constexpr std::size_t kMostDynamicBytes = 227 * 1024;
 
+/// Ends the names of functions that are not watched: optimised ones for blocks that only run.
+inline constexpr const char* kUnwatched = ".unwatched";
+
 /// Section that lists types' alignments: a line "4 12 7 my.cu" for 4 bytes at line 12, column 7 of
 /// a file of this name.
 inline constexpr const char* kAlignments = ".triptych_alignments";

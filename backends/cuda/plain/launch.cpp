@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -27,6 +28,12 @@ constexpr std::uint64_t kTurn = 1024;
 constexpr std::uintptr_t kFirstPlace = std::uintptr_t{0x2000} << 32,
                          kDistance = std::uintptr_t{1} << 38;
 constexpr std::uintptr_t kPlaces = 64;
+
+/// The most time of a thread whose steps nobody counts: more than a processor needs for them.
+std::chrono::microseconds time_of(std::uint64_t most_steps) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  return std::chrono::microseconds(std::min(most_steps, kMost));
+}
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes / 4096 + 1) * 4096; }
 
@@ -128,7 +135,9 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   team.execute([&] {
     stream.run(launch.kernel.c_str(), launch.shape, [&] {
       watch.enter();
-      launch.call();
+      if (!launch.unwatched_call || emulation::current_recorder != nullptr) return launch.call();
+      limit_time(time_of(launch.most_steps));
+      launch.unwatched_call();
     });
   });
   auto counters = stream.counters().at(launch.kernel);

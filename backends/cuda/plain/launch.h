@@ -37,6 +37,8 @@ class DeviceMemory {
 struct Launch {
   std::string kernel;          ///< its name
   std::function<void()> call;  ///< runs it as one thread, on the arguments
+  /// The same without instrumentation, for blocks outside of the sample. Empty: `call` is used.
+  std::function<void()> unwatched_call;
   /// Its shared_bytes are those of the launch, in addition to the kernel's own arrays.
   emulation::LaunchShape shape;
   std::vector<DeviceArray> arrays;

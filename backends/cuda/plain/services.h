@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 6;
+inline constexpr unsigned kServicesVersion = 7;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t {
@@ -28,6 +28,9 @@ enum class Touch : std::uint8_t {
 struct Indices {
   emulation::Dim3 thread, block, block_dim, grid_dim;
 };
+
+/// One number of Indices: the order is x, y and z of each.
+inline constexpr unsigned kThreadIndex = 0, kBlockIndex = 3, kBlockSize = 6, kGridSize = 9;
 
 /// Shapes of textures and surfaces. Elements: an array in linear memory.
 enum class TextureShape : std::uint8_t {
@@ -78,6 +81,8 @@ struct Services {
   /// A line of source begins at `pc`, in a function with this frame and stack pointer that `caller`
   /// called. Only of libraries for the debugger.
   void (*line)(const void* pc, const void* frame, const void* stack, const void* caller);
+  /// A volatile or atomic read by code that is not watched, which may wait for another thread.
+  void (*poll)(const void* address, const void* pc);
   /// An index beyond an array's bounds.
   void (*beyond)(const void* pc, const char* array, std::int64_t index);
   void (*fail)(const char* what, const emulation::Location&);
@@ -95,6 +100,7 @@ struct Services {
   std::uint64_t (*exchanged)(std::uint32_t mask, unsigned lane, const emulation::Location&);
   unsigned (*lane_index)();
   Indices (*indices)();
+  std::uint32_t (*index)(unsigned which);
   void (*fence)(const emulation::Location&, bool for_all_blocks);
   /// Four channels of a texture, as bits of floats or as integers.
   void (*read_texture)(const TextureRead&, std::uint32_t* channels, const emulation::Location&);

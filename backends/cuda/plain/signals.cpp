@@ -6,11 +6,15 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 
 #include "backends/cuda/emulation/block.h"
+#include "backends/cuda/emulation/recorder.h"
 
 namespace triptych::cuda::plain {
 namespace {
@@ -49,6 +53,35 @@ thread_local Stacks* stacks = nullptr;
 thread_local Caught caught;
 std::array<struct sigaction, kSignals.size()> before;
 
+/// Of a timer of the processor's time that a thread uses.
+constexpr int kTickSignal = SIGVTALRM;
+/// Ticks without progress that end a thread.
+constexpr int kMostTicks = 8;
+constexpr std::chrono::microseconds kLeastTime{100'000};
+std::atomic<int> guards = 0;
+
+/// A timer of the calling thread of the processor.
+struct Clock {
+  timer_t timer{};
+  bool is_made = false, runs = false;
+  std::chrono::microseconds most{};
+  std::uint64_t seen = 0;  ///< progress at the last tick
+  int ticks = 0;           ///< since then
+
+  ~Clock() {
+    if (is_made) timer_delete(timer);
+  }
+  void set(std::chrono::microseconds tick) {
+    const auto parts = std::chrono::duration_cast<std::chrono::seconds>(tick);
+    const auto rest = std::chrono::nanoseconds(tick - parts).count();
+    const timespec time = {parts.count(), rest};
+    const itimerspec times = {time, time};
+    timer_settime(timer, 0, &times, nullptr);
+    runs = tick.count() > 0;
+  }
+};
+thread_local Clock own_clock;
+
 /// True when the thread's calls, or an array of its own in one step, left its stack.
 bool beyond_stack() {
   const auto bottom = reinterpret_cast<std::uintptr_t>(Block::current().stack().data());
@@ -64,6 +97,7 @@ bool beyond_stack() {
   auto where = library->place(reinterpret_cast<const void*>(caught.pc + 1));
   Block& block = Block::current();
   if (where.line() == 0) where = block.last_place();
+  if (caught.signal == kTickSignal) fail_as_endless(where);
   if (caught.signal == SIGFPE) {
     block.fail(FaultKind::Division, where,
                "an integer is divided by zero (a GPU would go on with some number)");
@@ -84,8 +118,8 @@ void give_back(int signal) {
   }
 }
 
-void handle(int signal, siginfo_t* info, void* context) {
-  if (watched_library() == nullptr || stacks == nullptr) return give_back(signal);
+/// The thread continues in go_on().
+void divert(int signal, const siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
   const auto top = reinterpret_cast<std::uintptr_t>(stacks->after.data()) + kStackBytes;
   caught.signal = signal;
@@ -100,14 +134,41 @@ void handle(int signal, siginfo_t* info, void* context) {
   caught.stack = registers.sp;
   registers.pc = reinterpret_cast<std::uintptr_t>(&go_on);
   registers.sp = top;
+#endif
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+  if (watched_library() == nullptr || stacks == nullptr) return give_back(signal);
+#if defined(__x86_64__) || defined(__aarch64__)
+  divert(signal, info, context);
 #else
   give_back(signal);
 #endif
 }
 
+/// Code of the user, where a thread may stop. The emulator's own may hold locks.
+bool is_in_kernel([[maybe_unused]] void* context) {
+#if defined(__x86_64__)
+  const auto pc = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a register's value
+  return watched_library()->place(reinterpret_cast<const void*>(pc + 1)).line() != 0;
+#else
+  return false;
+#endif
+}
+
+void handle_tick(int signal, siginfo_t* info, void* context) {
+  auto& clock = own_clock;
+  if (guards == 0 || !clock.runs || emulation::current_recorder != nullptr) return;
+  const auto progress = Block::current().progress();
+  if (progress != std::exchange(clock.seen, progress)) clock.ticks = 0;
+  if (++clock.ticks > kMostTicks && is_in_kernel(context)) divert(signal, info, context);
+}
+
 }  // namespace
 
 SignalGuard::SignalGuard() {
+  ++guards;
   struct sigaction action = {};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -116,6 +177,8 @@ SignalGuard::SignalGuard() {
 }
 
 SignalGuard::~SignalGuard() {
+  if (own_clock.runs) own_clock.set({});
+  --guards;
   for (const int signal : kSignals) give_back(signal);
 }
 
@@ -124,5 +187,36 @@ void expect_signals() {
   thread_local const std::unique_ptr<Stacks> kept = std::make_unique<Stacks>();
   stacks = kept.get();
 }
+
+void limit_time(std::chrono::microseconds most) {
+  auto& clock = own_clock;
+  if (clock.runs) return;
+  if (!clock.is_made) {
+    struct sigaction action = {};
+    action.sa_sigaction = handle_tick;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(kTickSignal, &action, nullptr);
+    sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = kTickSignal;
+    event._sigev_un._tid = gettid();
+    clock.is_made = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &clock.timer) == 0;
+    if (!clock.is_made) return;
+  }
+  clock.most = std::max(most, kLeastTime);
+  clock.ticks = 0;
+  clock.set(clock.most / kMostTicks);
+}
+
+void fail_as_endless(const emulation::Location& where) {
+  Block::current().fail(
+      FaultKind::Endless, where,
+      fmt::format("the thread has not ended, nor come to a barrier, after {:.1f} seconds of the "
+                  "processor's time; it was here",
+                  std::chrono::duration<double>(own_clock.most).count()));
+}
+
+bool is_time_over() { return own_clock.runs && own_clock.ticks > kMostTicks; }
 
 }  // namespace triptych::cuda::plain

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+
 #include "backends/cuda/plain/kernel_library.h"
 
 namespace triptych::cuda::plain {
@@ -18,6 +20,14 @@ class SignalGuard {
 
 /// Prepares the calling thread of the processor for them.
 void expect_signals();
+
+/// The calling thread of the processor runs a block whose steps nobody counts: a thread of it that
+/// takes so much of the processor's time without progress (Block::progress) fails as endless. Until
+/// the SignalGuard ends.
+void limit_time(std::chrono::microseconds most);
+/// True when that time is over: for a thread that waits inside of the emulator.
+bool is_time_over();
+[[noreturn]] void fail_as_endless(const emulation::Location& where);
 
 /// The library with the kernel that the calling thread of the processor runs, or nullptr.
 const KernelLibrary* watched_library();

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/emulation/lockstep.h"
 #include "backends/cuda/emulation/request_watcher.h"
+#include "backends/cuda/plain/signals.h"
 #include "backends/cuda/plain/watch.h"
 
 namespace triptych::cuda::plain {
@@ -121,6 +122,18 @@ Indices indices() {
   return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
 }
 
+std::uint32_t index(unsigned which) {
+  const emulation::Dim3* all[] = {&emulation::threadIdx, &emulation::blockIdx, &emulation::blockDim,
+                                  &emulation::gridDim};
+  const auto& one = *all[which / 3];
+  return which % 3 == 0 ? one.x : which % 3 == 1 ? one.y : one.z;
+}
+
+void poll(const void* address, const void* pc) {
+  Block::current().poll(address);
+  if (is_time_over()) fail_as_endless(place_of(pc));
+}
+
 void fence(const Location& where, bool for_all_blocks) {
   if (!is_observed()) return Block::current().pass(where);
   Recorder::current().fence(where, for_all_blocks);
@@ -143,6 +156,7 @@ const Services& watch_services() {
       .touch_pieces = touch_pieces,
       .pass = pass,
       .line = line,
+      .poll = poll,
       .beyond = beyond,
       .fail = fail,
       .refuse = refuse,
@@ -155,6 +169,7 @@ const Services& watch_services() {
       .exchanged = emulation::exchanged,
       .lane_index = emulation::lane_index,
       .indices = indices,
+      .index = index,
       .fence = fence,
       .read_texture = read_texture,
       .find_in_surface = find_in_surface,

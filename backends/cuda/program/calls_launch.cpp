@@ -214,7 +214,8 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
   session.device_heap->open();
   try {
     plain::Launch request = {.kernel = kernel.name,
-                             .call = [&] { call.run(); },
+                             .call = [&] { call.run(kernel.function); },
+                             .unwatched_call = {},
                              .shape = shape,
                              .arrays = arrays_of(kernel),
                              .explain = explain_address,
@@ -227,6 +228,9 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
     request.registers = registers_of(kernel);
+    if (kernel.unwatched != nullptr) {
+      request.unwatched_call = [&] { call.run(kernel.unwatched); };
+    }
     if (session.options.watch) request.watcher = session.options.watch(*kernel.library, request);
     auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
@@ -263,7 +267,7 @@ namespace {
 /// A launch with these values of the parameters, which it keeps.
 Operation launch_operation(Kernel& kernel, Place place, const emulation::LaunchShape& shape,
                            std::span<const void* const> values) {
-  const auto call = std::make_shared<const KernelCall>(kernel.function, *kernel.places, values);
+  const auto call = std::make_shared<const KernelCall>(*kernel.places, values);
   return [&kernel, place, shape, call] { return launch(kernel, place, shape, *call); };
 }
 
@@ -285,16 +289,18 @@ Operation kernel_operation(const char* call, Place place, const KernelNode& node
 void register_kernel(const void* stub, const char* symbol) {
   auto& session = Session::current();
   const auto& library = session.newest_library();
-  const auto address = library.address_of(symbol);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
-  const auto* function = reinterpret_cast<const void*>(address);
+  const auto function_of = [&](const std::string& name) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
+    return reinterpret_cast<const void*>(library.address_of(name));
+  };
   auto name = kernel_name(symbol);
   const bool is_taken = std::ranges::any_of(session.kernels, [&](const auto& each) {
     return each.second.name == name && each.second.library == &library;
   });
   if (is_taken) name = plain::demangle(symbol);
   session.kernels[stub] = {.name = std::move(name),
-                           .function = function,
+                           .function = function_of(symbol),
+                           .unwatched = function_of(std::string(symbol) + plain::kUnwatched),
                            .places = std::nullopt,
                            .shared_bytes = library.shared_bytes_of(symbol),
                            .symbol = symbol,

@@ -180,9 +180,7 @@ ParameterPlaces probe_parameters(const void* stub) {
   return places;
 }
 
-KernelCall::KernelCall(const void* kernel, const ParameterPlaces& places,
-                       std::span<const void* const> values)
-    : kernel_(kernel) {
+KernelCall::KernelCall(const ParameterPlaces& places, std::span<const void* const> values) {
   std::vector<std::byte> image(kRegisterBytes);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto& place = places[i];
@@ -203,9 +201,9 @@ KernelCall::KernelCall(const void* kernel, const ParameterPlaces& places,
   stack_.assign(image.begin() + kRegisterBytes, image.end());
 }
 
-void KernelCall::run() const {
+void KernelCall::run(const void* kernel) const {
   if (by_address_.empty()) {
-    return triptych_call_with(&registers_, kernel_, stack_.data(), stack_.size());
+    return triptych_call_with(&registers_, kernel, stack_.data(), stack_.size());
   }
   // The copies lie on the thread's own stack, as a caller's would.
   auto* memory = static_cast<std::byte*>(alloca(copies_.size() + kStackAlignment));
@@ -220,7 +218,7 @@ void KernelCall::run() const {
     const auto* address = memory + copy;
     std::memcpy(image.data() + place, static_cast<const void*>(&address), sizeof(address));
   }
-  triptych_call_with(image.data(), kernel_, image.data() + kRegisterBytes, stack_.size());
+  triptych_call_with(image.data(), kernel, image.data() + kRegisterBytes, stack_.size());
 }
 
 }  // namespace triptych::cuda::program

@@ -44,18 +44,16 @@ void probe_argument(const void* value, std::size_t bytes, std::size_t offset);
 class KernelCall {
  public:
   /// values[i] points at the value of parameter i.
-  KernelCall(const void* kernel, const ParameterPlaces& places,
-             std::span<const void* const> values);
+  KernelCall(const ParameterPlaces& places, std::span<const void* const> values);
 
   /// Calls the kernel for the running thread, with copies of the arguments of its own.
-  void run() const;
+  void run(const void* kernel) const;
 
  private:
   struct ByAddress {
     std::size_t place = 0, copy = 0;
   };
 
-  const void* kernel_;
   ArgumentRegisters registers_;
   std::vector<std::byte> stack_, copies_;
   std::vector<ByAddress> by_address_;

@@ -50,7 +50,11 @@ extern "C" __device__ void free(void* memory) noexcept;
 
 #undef __device__
 #undef __host__
+#if defined(TRIPTYCH_COMPILES_UNWATCHED)
+#define TRIPTYCH_UNWATCHED
+#else
 #define TRIPTYCH_UNWATCHED __attribute__((noinline, no_sanitize("thread", "coverage", "undefined")))
+#endif
 // The emulator's own functions are no accesses of the user's.
 #pragma clang attribute push(__attribute__((no_sanitize("thread", "coverage", "undefined"))), \
                              apply_to = function)
@@ -63,23 +67,36 @@ namespace triptych::cuda::plain {
 
 extern __attribute__((device, visibility("hidden"))) const Services* services;
 
+/// An index of the running thread, which is the same in all of a kernel.
+#if defined(TRIPTYCH_COMPILES_UNWATCHED)
+extern "C" __attribute__((device, const, nothrow)) unsigned triptych_index(unsigned which);
+#define TRIPTYCH_INDEX_VALUE(which, member) triptych_index(which)
+#else
+#define TRIPTYCH_INDEX_VALUE(which, member) services->indices().member
+#endif
+
 /// threadIdx and its like: each use asks the running block.
-#define TRIPTYCH_INDEX(type, member)                                                    \
-  struct type {                                                                         \
-    __declspec(property(get = get_x)) unsigned x;                                       \
-    __declspec(property(get = get_y)) unsigned y;                                       \
-    __declspec(property(get = get_z)) unsigned z;                                       \
-    TRIPTYCH_UNWATCHED static unsigned get_x() { return services->indices().member.x; } \
-    TRIPTYCH_UNWATCHED static unsigned get_y() { return services->indices().member.y; } \
-    TRIPTYCH_UNWATCHED static unsigned get_z() { return services->indices().member.z; } \
-    TRIPTYCH_UNWATCHED operator dim3() const { return {get_x(), get_y(), get_z()}; }    \
-    TRIPTYCH_UNWATCHED operator uint3() const { return {get_x(), get_y(), get_z()}; }   \
+#define TRIPTYCH_INDEX(type, member, first)                                                      \
+  struct type {                                                                                  \
+    __declspec(property(get = get_x)) unsigned x;                                                \
+    __declspec(property(get = get_y)) unsigned y;                                                \
+    __declspec(property(get = get_z)) unsigned z;                                                \
+    TRIPTYCH_UNWATCHED static unsigned get_x() { return TRIPTYCH_INDEX_VALUE(first, member.x); } \
+    TRIPTYCH_UNWATCHED static unsigned get_y() {                                                 \
+      return TRIPTYCH_INDEX_VALUE(first + 1, member.y);                                          \
+    }                                                                                            \
+    TRIPTYCH_UNWATCHED static unsigned get_z() {                                                 \
+      return TRIPTYCH_INDEX_VALUE(first + 2, member.z);                                          \
+    }                                                                                            \
+    TRIPTYCH_UNWATCHED operator dim3() const { return {get_x(), get_y(), get_z()}; }             \
+    TRIPTYCH_UNWATCHED operator uint3() const { return {get_x(), get_y(), get_z()}; }            \
   };
-TRIPTYCH_INDEX(ThreadIndex, thread)
-TRIPTYCH_INDEX(BlockIndex, block)
-TRIPTYCH_INDEX(BlockDim, block_dim)
-TRIPTYCH_INDEX(GridDim, grid_dim)
+TRIPTYCH_INDEX(ThreadIndex, thread, kThreadIndex)
+TRIPTYCH_INDEX(BlockIndex, block, kBlockIndex)
+TRIPTYCH_INDEX(BlockDim, block_dim, kBlockSize)
+TRIPTYCH_INDEX(GridDim, grid_dim, kGridSize)
 #undef TRIPTYCH_INDEX
+#undef TRIPTYCH_INDEX_VALUE
 
 }  // namespace triptych::cuda::plain
 

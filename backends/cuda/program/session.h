@@ -85,6 +85,7 @@ struct Event {
 struct Kernel {
   std::string name;
   const void* function = nullptr;
+  const void* unwatched = nullptr;  ///< the same without instrumentation. nullptr: none
   std::optional<ParameterPlaces> places;
   std::size_t shared_bytes = 0;                            ///< of its own arrays of fixed sizes
   std::size_t most_dynamic_bytes = std::size_t{48} << 10;  ///< what cudaFuncSetAttribute allows

@@ -231,10 +231,10 @@ TEST(KernelCall, learns_places_and_calls_with_values) {
   const float d = -1;
   const bool e = true;
   const void* values[] = {&a, &b, &c, &d, &e};
-  const KernelCall call(reinterpret_cast<const void*>(kernel), places, values);
+  const KernelCall call(places, values);
   for (int i = 0; i < 2; ++i) {  // a call gets copies of its own
     got = {};
-    call.run();
+    call.run(reinterpret_cast<const void*>(kernel));
     EXPECT_EQ(got, (std::array<double, 5>{'x', 2.5, 7, -1, 1}));
   }
 }
@@ -261,7 +261,7 @@ TEST(KernelCall, passes_as_many_bytes_as_cuda_allows) {
   const short last = -7;
   const void* values[] = {&numbers, &last};
   const auto places = probe_parameters(reinterpret_cast<const void*>(stub));
-  KernelCall(reinterpret_cast<const void*>(kernel), places, values).run();
+  KernelCall(places, values).run(reinterpret_cast<const void*>(kernel));
   EXPECT_EQ(sum, expected);
 }
 
