@@ -340,7 +340,7 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
       "__noinline__", "threadIdx",  "blockIdx",     "blockDim",    "gridDim",
       "memcpy",       "memmove",    "memset",       "TRIPTYCH_",   "__CUDA_ARCH__"};
   // Words of whole programs: those of CUDA and of its compiler.
-  const std::vector<std::string> of_programs = {"__",        "CUD",  "cudaStream",
+  const std::vector<std::string> of_programs = {"__",        "CUD",  "cudaStream", "alignas",
                                                 "_GLIBCXX_", "lerp", "TRIPTYCH_"};
   const std::vector<std::string> of_hip_programs = {"__HIP", "HIP_", "hip", "TRIPTYCH_"};
   for (const auto& file : project_files(kCode)) {

@@ -131,6 +131,15 @@ class Programs(ProgramTest):
         result, finding = self.fault("flags.cu", "--strict")
         self.assertEqual((finding["kind"], finding["line"], result["warnings"]), ("race", 14, []))
 
+    def test_the_function_of_hip_launches_a_template(self):
+        result, kernels = self.program("template_launch.hip")
+        self.assertEqual(result["output"], "2 119 no error\n")
+        self.assertEqual((result["launches"][0]["line"], kernels["scale<3, 2, int>"]["blocks"]), (17, 2))
+
+    def test_variables_are_aligned_behind_shared_and_in_types(self):
+        result, _ = self.program("aligned.cu")
+        self.assertEqual(result["output"], "0, 16 8 16 32\n")
+
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")
         for sample, blocks in ((1, 10), (4, 3), (100, 1)) if ALL_CASES else ((4, 3),):

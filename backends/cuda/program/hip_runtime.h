@@ -16,8 +16,16 @@
 #define HIP_SYMBOL(name) name
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#if defined(HIP_TEMPLATE_KERNEL_LAUNCH)  // a function, for kernels with several template arguments
+template <class... Values, class Kernel = void (*)(Values...)>
+TRIPTYCH_PASS void hipLaunchKernelGGL(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                                      cudaStream_t stream, Values... values) {
+  kernel<<<grid, block, shared_bytes, stream>>>(values...);
+}
+#else
 #define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
   (kernel)<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
+#endif
 
 // Functions.
 #define hipFree cudaFree

@@ -129,6 +129,17 @@ using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
 #define __restrict__ __restrict
+// clang accepts no alignas behind __shared__, and nvcc does. A type or a number, as in the
+// language.
+template <class T>
+inline constexpr __SIZE_TYPE__ triptych_alignment() {
+  return alignof(T);
+}
+template <__SIZE_TYPE__ bytes>
+inline constexpr __SIZE_TYPE__ triptych_alignment() {
+  return bytes;
+}
+#define alignas(...) __attribute__((aligned(triptych_alignment<__VA_ARGS__>())))
 #define __grid_constant__
 #define __managed__ _Static_assert(false, "not emulated: use cudaMallocManaged");
 // A block runs on one thread of the processor, so that thread-local data belong to the block.
