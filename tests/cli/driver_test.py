@@ -87,7 +87,8 @@ class Driver(ProgramTest):
     def test_contexts_mapped_memory_and_textures(self):
         result = self.result(0, "driver_contexts.cpp")
         self.assertEqual((result["findings"], result["output"]),
-                         ([], "39 139, 199, 4, no context, 0 bytes in use\n"))
+                         ([], "39 139, 199, 4, no context, 0 bytes in use, compression 1 1\n"))
+        self.assertTrue(self.result(0, "driver_contexts.cpp", "--gpu", "t4")["output"].endswith("compression 0 0\n"))
         counters = {each["kernel"]: each for each in result["kernels"]}
         self.assertEqual((counters["fill"]["launches"], counters["fill"]["global"]["store"]["lanes"]), (3, 280))
         self.assertEqual(counters["turn"]["global"]["load"]["lanes"], 16)

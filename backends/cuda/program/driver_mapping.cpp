@@ -118,7 +118,10 @@ CUresult cuMemCreate(Place place, CUmemGenericAllocationHandle* memory, size_t b
   *memory = session.new_handle();
   auto& made = Driver::current().physical[*memory];
   made = {bytes, *properties, fmt::format("cuMemCreate ({})", session.text_of(place)), false, 0};
-  made.properties.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;  // never
+  // Compression changes no value. Where the GPU has none, it gives other memory.
+  if (properties_of(*session.options.gpu).major < 8) {
+    made.properties.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
+  }
   return CUDA_SUCCESS;
 }
 CUresult cuMemRelease(Place place, CUmemGenericAllocationHandle memory) {

@@ -46,11 +46,12 @@ void work_in(CUcontext context, CUmodule module, int value, int* result) {
   cuCtxPopCurrent(nullptr);  // x is freed with the context
 }
 
-// Two pieces of memory behind one range of addresses.
-int map_memory(CUfunction kernel) {
+// Two pieces of memory behind one range of addresses, compressed where the GPU can do so.
+int map_memory(CUfunction kernel, bool* is_compressed) {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  properties.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
   size_t piece = 0;
   cuMemGetAllocationGranularity(&piece, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   CUdeviceptr range;
@@ -59,6 +60,9 @@ int map_memory(CUfunction kernel) {
     CUmemGenericAllocationHandle memory;
     cuMemCreate(&memory, piece, &properties, 0);
     cuMemMap(range + i * piece, piece, 0, memory, 0);
+    CUmemAllocationProp made;
+    cuMemGetAllocationPropertiesFromHandle(&made, memory);
+    *is_compressed = made.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC;
     cuMemRelease(memory);
   }
   const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -125,7 +129,10 @@ int main() {
   cuCtxSetCurrent(contexts[1]);
   CUfunction kernel;
   cuModuleGetFunction(&kernel, modules[1], "fill");
-  const int mapped = map_memory(kernel);
+  int can_compress = 0;
+  cuDeviceGetAttribute(&can_compress, CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, 0);
+  bool is_compressed = false;
+  const int mapped = map_memory(kernel, &is_compressed);
   const float turned = turn_image(modules[1]);
   for (const auto context : contexts) cuCtxDestroy(context);
   CUcontext current = contexts[0];
@@ -136,6 +143,7 @@ int main() {
   cuCtxPushCurrent(primary);
   cuMemGetInfo(&free, &total);
   cuDevicePrimaryCtxRelease(0);
-  std::printf("%d %d, %d, %g, %s, %zu bytes in use\n", results[0], results[1], mapped, turned,
-              current == nullptr ? "no context" : "a context", total - free);
+  std::printf("%d %d, %d, %g, %s, %zu bytes in use, compression %d %d\n", results[0], results[1],
+              mapped, turned, current == nullptr ? "no context" : "a context", total - free,
+              can_compress, is_compressed);
 }
