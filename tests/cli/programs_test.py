@@ -288,6 +288,11 @@ class Programs(ProgramTest):
         self.assertEqual(result["output"], "1 cudaSuccess, 4 8 8 4\n")
         self.assertEqual((kernels["pass_on"]["barriers"], kernels["pass_on"]["blocks"]), (16, 4))
 
+    def test_a_grid_with_more_threads_than_closed_pages_waits_for_all(self):
+        result, kernels = self.program("grid_barrier.cu", "crowd")
+        self.assertEqual(result["output"], "1 cudaSuccess, 4 8 12 16\n")
+        self.assertEqual((kernels["pass_on"]["threads"], kernels["pass_on"]["barriers"]), (32768, 128))
+
     def test_a_barrier_of_the_grid_needs_all_blocks(self):
         for word, message in (("plain", "launch the kernel with cudaLaunchCooperativeKernel"),
                               ("leaves", "waits for block 1 of the grid, which has ended")):

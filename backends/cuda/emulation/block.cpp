@@ -20,6 +20,15 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
 
+/// Bytes at the end of a stack that no thread should reach: a stack without a closed page has only
+/// these to show an overflow.
+constexpr std::size_t kReserve = 512;
+
+bool has_overflowed(const std::unique_ptr<Fiber>& fiber) {
+  return std::ranges::any_of(fiber->stack().first(kReserve),
+                             [](std::byte each) { return each != std::byte{0}; });
+}
+
 /// Times that a thread may read the same place with nothing between.
 constexpr unsigned kMostRepeats = 1U << 20;
 /// Times that a thread that nobody observes may see the same value, before others go on.
@@ -82,6 +91,12 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   (running_ = &idle_fiber())->resume(home_);
   runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
+  if (fault_ == nullptr && resident_ != nullptr && std::ranges::any_of(fibers_, has_overflowed)) {
+    fault_ = std::make_unique<KernelFault>(fault_at(
+        thread_, FaultKind::StackOverflow, threads_[thread_].where,
+        fmt::format("local arrays and calls of a thread of the block take more than {} KiB",
+                    kStackBytes / 1024)));
+  }
   if (fault_ != nullptr) {
     if (observer_ != nullptr) observer_->failed();
     // The other threads stand somewhere in the kernel for ever.

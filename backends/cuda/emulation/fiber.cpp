@@ -25,6 +25,11 @@ namespace {
 /// Stacks end at so many places of a page, in steps of so many bytes.
 constexpr std::size_t kStackEnds = 16, kStackStep = 64;
 
+/// Fibers with a closed page below their stack. Each takes two ranges of memory, and Linux allows a
+/// process 65,530 of them. The stacks of further fibers have none, and join in one range.
+constexpr std::size_t kMostGuarded = 24576;
+std::atomic<std::size_t> guarded{0};
+
 /// Whoever made the last switch of this thread. The caller informs the sanitizer which fiber it
 /// left.
 thread_local Fiber* left = nullptr;
@@ -62,13 +67,18 @@ std::size_t page_bytes() {
 Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
     : entry_(entry), argument_(argument), stack_bytes_(stack_bytes) {
   // The lowest page stays closed, so that an overflow stops instead of running into other memory.
-  mapped_bytes_ = stack_bytes + 2 * page_bytes();
+  const bool is_guarded = guarded++ < kMostGuarded;
+  if (!is_guarded) --guarded;
+  mapped_bytes_ = stack_bytes + (is_guarded ? 2 : 1) * page_bytes();
   void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
+  if (memory == MAP_FAILED) {
+    if (is_guarded) --guarded;
+    throw std::bad_alloc();
+  }
   stack_ = static_cast<std::byte*>(memory);
-  mprotect(stack_, page_bytes(), PROT_NONE);
-  auto* bottom = stack_ + page_bytes();
+  if (is_guarded) mprotect(stack_, page_bytes(), PROT_NONE);
+  auto* bottom = stack_ + (is_guarded ? page_bytes() : 0);
   stack_bottom_ = bottom;
   // Threads of a block stand at the same depth of their stacks. Ends at different places of a page
   // keep them apart in the processor's caches, whose sets follow from these places.
@@ -93,6 +103,7 @@ Fiber::~Fiber() {
 #if defined(__SANITIZE_THREAD__)
   end_observed();
 #endif
+  if (open_.data() != stack_) --guarded;
   munmap(stack_, mapped_bytes_);
 }
 

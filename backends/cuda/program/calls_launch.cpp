@@ -11,14 +11,15 @@
 
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/cuda/program/driver.h"
+#include "core/base/available_memory.h"
 
 namespace triptych::cuda::program::calls {
 namespace {
 
 constexpr std::size_t kMostLaunches = 10000;  // with an entry of its own in the report
 constexpr std::size_t kMostFixedShared = 48 * 1024;
-/// Each has a stack with a page of its own, and a process has at most 65,530 of such ranges.
-constexpr std::uint64_t kMostResidentThreads = 24576;
+/// Memory for a thread that waits for the grid: the pages of its stack that kernels use.
+constexpr std::uint64_t kResidentBytes = std::uint64_t{16} << 10;
 
 /// "void scale<float>(float*, int)" without its type and parameters.
 std::string kernel_name(const std::string& symbol) {
@@ -183,11 +184,13 @@ std::string too_many_blocks(const Session& session, const Kernel& kernel,
         "(cudaOccupancyMaxActiveBlocksPerMultiprocessor)",
         blocks, session.options.gpu->name, most);
   }
-  if (blocks * shape.block.count() > kMostResidentThreads) {
+  const auto threads = blocks * shape.block.count();
+  const auto available = available_memory();
+  if (threads * kResidentBytes > available) {
     return fmt::format(
-        "{} threads of a cooperative launch; the emulator holds {} at once: launch fewer blocks, "
-        "or choose a smaller GPU",
-        blocks * shape.block.count(), kMostResidentThreads);
+        "{} threads of a cooperative launch wait for each other and need about {} MiB for their "
+        "stacks; {} MiB of memory are available: launch fewer blocks, or choose a smaller GPU",
+        threads, threads * kResidentBytes >> 20, available >> 20);
   }
   return {};
 }

@@ -24,13 +24,16 @@ __global__ void pass_on(int* values, int turns, int leaves) {
 
 int main(int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "";
-  int device = 0, can = 0, blocks = 4, turns = 2, leaves = word == "leaves", *values;
+  const bool is_crowd = word == "crowd";
+  const int threads = is_crowd ? 1024 : 64;
+  int device = 0, can = 0, blocks = is_crowd ? 32 : 4, turns = 2, leaves = word == "leaves";
+  int* values;
   cudaDeviceGetAttribute(&can, cudaDevAttrCooperativeLaunch, device);
   cudaMalloc(&values, blocks * sizeof(int));
   void* arguments[] = {&values, &turns, &leaves};
   if (word == "plain") pass_on<<<blocks, 64>>>(values, turns, leaves);
   if (word == "large") blocks = 10000;
-  const auto error = cudaLaunchCooperativeKernel(pass_on, blocks, 64, arguments);
+  const auto error = cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments);
   int host[4] = {};
   if (error == cudaSuccess) cudaMemcpy(host, values, sizeof(host), cudaMemcpyDeviceToHost);
   std::printf("%d %s, %d %d %d %d\n", can, cudaGetErrorName(error), host[0], host[1], host[2],
