@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/app/confinement.h"
@@ -61,8 +62,27 @@ void print_sample(const KernelCommand& options);
 /// The fault, its place and the line of source.
 void print_fault(const KernelFault& fault);
 
+/// The faults after which the kernels continued, and their number.
+void print_noted(const kernels::NotedFaults& noted);
+
 /// A finding of the document for a fault.
 page::Json fault_json(const KernelFault& fault);
+page::Json fault_json(const cuda::emulation::NotedFault& noted);
+
+/// Adds the number of faults that the findings do not list to the result of a run.
+void add_unlisted(page::Json& result, const kernels::NotedFaults& noted);
+
+/// "4=c.npy" as argument and file. The argument of "c.npy" is empty.
+std::pair<std::string, std::string> argument_and_file(const std::string& text);
+
+/// The same with another file.
+std::string with_file(const std::string& text, const std::string& file);
+
+/// Throws where an output cannot be written.
+void require_writable_outputs(const KernelCommand& options);
+
+/// `kernel run` in a confined process. A fault of the kernel leaves no outputs.
+void run_confined(const KernelCommand& options, Context& context);
 
 /// Words of a session of `kernel debug`.
 struct DebugScript {

@@ -36,6 +36,10 @@ page::Json findings_json(const program::ProgramReport& report) {
                     {"file", each.file},
                     {"line", each.line}});
   }
+  for (const auto& each : report.noted.list()) {
+    list.push_back(fault_json(each));
+    list.back()["kernel"] = each.first.place().kernel;
+  }
   if (report.fault) {
     list.push_back(fault_json(*report.fault));
     list.back()["kernel"] = report.fault->place().kernel;
@@ -69,18 +73,20 @@ page::Json launches_json(const program::Gpu& gpu, const program::ProgramReport& 
 
 page::Json report_json(const KernelCommand& options, const kernels::ProgramRun& run) {
   const auto& report = run.report;
-  return {{"file", options.file},
-          {"arguments", options.run.arguments},
-          {"gpu", run.gpu->name},
-          {"contraction", !options.no_contraction},
-          {"sample", options.run.sample},
-          {"status", report.status},
-          {"stopped", report.reason},
-          {"output", run.output},
-          {"findings", findings_json(report)},
-          {"warnings", report.warnings},
-          {"kernels", kernels_json(*run.gpu, report)},
-          {"launches", launches_json(*run.gpu, report)}};
+  page::Json json = {{"file", options.file},
+                     {"arguments", options.run.arguments},
+                     {"gpu", run.gpu->name},
+                     {"contraction", !options.no_contraction},
+                     {"sample", options.run.sample},
+                     {"status", report.status},
+                     {"stopped", report.reason},
+                     {"output", run.output},
+                     {"findings", findings_json(report)},
+                     {"warnings", report.warnings},
+                     {"kernels", kernels_json(*run.gpu, report)},
+                     {"launches", launches_json(*run.gpu, report)}};
+  add_unlisted(json, report.noted);
+  return json;
 }
 
 void print_place(const std::string& file, unsigned line) {
@@ -99,6 +105,7 @@ void print_findings(const program::ProgramReport& report) {
                each.message);
     if (each.line != 0) print_place(each.file, each.line);
   }
+  print_noted(report.noted);
   if (report.fault) print_fault(*report.fault);
 }
 
@@ -124,7 +131,7 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
   print_findings(report);
   if (!report.reason.empty()) print_text("the program was stopped: {}\n", report.reason);
   if (report.status != 0) print_text("status of the program: {}\n", report.status);
-  if (report.findings.empty() && !report.fault && report.reason.empty()) {
+  if (report.findings.empty() && report.noted.empty() && !report.fault && report.reason.empty()) {
     print_text("nothing wrong was found\n");
   }
 }
@@ -146,6 +153,33 @@ void print_fault(const KernelFault& fault) {
              fault.reason());
   const auto text = line_of_source(place.file, place.line);
   if (!text.empty()) print_text("  {} | {}\n", place.line, text);
+}
+
+void print_noted(const kernels::NotedFaults& noted) {
+  if (noted.empty()) return;
+  auto faults = noted.unlisted();
+  for (const auto& each : noted.list()) {
+    print_fault(each.first);
+    if (each.count > 1) print_text("  {} times at these lines\n", each.count);
+    faults += each.count;
+  }
+  if (noted.unlisted() > 0) {
+    print_text("{} more at places that are not listed\n", noted.unlisted());
+  }
+  print_text("{} (--keep-going)\n",
+             faults == 1 ? "1 fault was found, and the run continued"
+                         : fmt::format("{} faults were found, and the run continued", faults));
+}
+
+void add_unlisted(page::Json& result, const kernels::NotedFaults& noted) {
+  result["unlisted_faults"] = noted.unlisted();
+}
+
+page::Json fault_json(const cuda::emulation::NotedFault& noted) {
+  auto json = fault_json(noted.first);
+  json["count"] = noted.count;
+  json["other_line"] = noted.other_line == 0 ? page::Json() : page::Json(noted.other_line);
+  return json;
 }
 
 page::Json fault_json(const KernelFault& fault) {
@@ -193,6 +227,7 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
   request.options.strict = options.strict;
+  request.options.keeps_going = options.run.keeps_going;
   request.options.sample = static_cast<std::uint64_t>(options.run.sample);
   return request;
 }
@@ -227,7 +262,8 @@ void run_program(const KernelCommand& options, Context& context) {
   const auto run = kernels::run_program(request);
   if (!run.compiler_warnings.empty()) say_always(run.compiler_warnings);
   const auto& report = run.report;
-  const bool wrong = report.fault || !report.findings.empty() || report.status != 0;
+  const bool wrong =
+      report.fault || !report.noted.empty() || !report.findings.empty() || report.status != 0;
   context.exit_code = wrong ? kCheckFailed : kDone;
   if (context.json) {
     return print_document("kernel run", page::Json::array({report_json(options, run)}));

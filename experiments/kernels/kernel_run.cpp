@@ -144,6 +144,7 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   auto launch = launch_of(kernel, request, arguments);
   if (request.watch) launch.watcher = request.watch(library, launch);
   KernelRun run;
+  if (request.keeps_going) launch.noted = &run.noted;
   run.kernel = kernel.name;
   for (unsigned i = 0; i < kernel.count; ++i)
     run.parameters.emplace_back(kernel.parameters[i].type);

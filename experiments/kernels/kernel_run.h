@@ -23,7 +23,8 @@ namespace triptych::kernels {
 
 // Names for reports.
 using cuda::emulation::BranchCounters, cuda::emulation::Gpu, cuda::emulation::KernelCosts;
-using cuda::emulation::SiteCosts, cuda::emulation::bounds_of, cuda::emulation::find_gpu;
+using cuda::emulation::NotedFaults, cuda::emulation::SiteCosts, cuda::emulation::bounds_of,
+    cuda::emulation::find_gpu;
 
 struct KernelRunRequest {
   std::string kernel;  ///< empty: the only one
@@ -38,6 +39,7 @@ struct KernelRunRequest {
   std::int64_t sample = 1;               ///< every sample-th block is counted and checked
   std::uint64_t seed = 1;                ///< of "=random"
   bool skip_ended = false;               ///< barriers wait only for threads that have not ended
+  bool keeps_going = false;              ///< faults end the kernel only where they must
   const Gpu* gpu = nullptr;              ///< whose costs are counted
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel
   cuda::plain::WatchLaunch watch;
@@ -52,6 +54,7 @@ struct KernelOutput {
 struct KernelRun {
   std::string kernel;
   std::vector<std::string> parameters;  ///< their types
+  NotedFaults noted;                    ///< after which it continued
   std::optional<KernelFault> fault;     ///< then there is nothing below
   KernelCounters counters;
   KernelCosts costs;  ///< with a GPU

@@ -140,6 +140,41 @@ class Programs(ProgramTest):
         result, _ = self.program("aligned.cu")
         self.assertEqual(result["output"], "0, 16 8 16 32\n")
 
+    def line_with(self, name, comment):
+        """The number of the line that ends with this comment."""
+        lines = (PROGRAMS / name).read_text().splitlines()
+        return next(i for i, line in enumerate(lines, 1) if line.endswith("// " + comment))
+
+    def test_a_program_keeps_going_after_races_and_reads_outside(self):
+        _, finding = self.fault("keep_going.cu")
+        self.assertEqual(finding["kind"], "race")
+        run = self.run_program("kernel", "run", str(PROGRAMS / "keep_going.cu"), "--keep-going", "--json")
+        self.assertEqual(run.returncode, 1, run.stderr)
+        result = json.loads(run.stdout)["results"][0]
+        self.assertEqual((result["output"], result["stopped"], result["status"]), ("1 1 2\n1 2\n", "", 0))
+        self.assertEqual(result["unlisted_faults"], 0)
+        line = {key: self.line_with("keep_going.cu", comment)
+                for key, comment in (("store", "different values"), ("read", "read without a barrier"),
+                                     ("blocks", "of two blocks"), ("outside", "in front of the array"))}
+        found = {(each["kind"], each["line"], each["other_line"]): each["count"] for each in result["findings"]}
+        # Threads 1 to 7 of two blocks store after their predecessors have read, and read what those have stored.
+        # The second block reads and stores after the first.
+        self.assertEqual(found, {("race", line["store"], line["read"]): 14, ("race", line["read"], line["store"]): 14,
+                                 ("race", line["blocks"], line["blocks"]): 2,
+                                 ("out of bounds", line["outside"], None): 1})
+        text = self.run_program("kernel", "run", str(PROGRAMS / "keep_going.cu"), "--keep-going", "--brief").stdout
+        self.assertIn("reads element -1 of", text)
+        self.assertRegex(text, r"\d+ faults were found, and the run continued")
+        self.assertNotIn("nothing wrong", text)
+
+    def test_a_store_outside_ends_a_program_that_keeps_going(self):
+        run = self.run_program("kernel", "run", str(PROGRAMS / "keep_going.cu"), "--keep-going", "--json", "write")
+        result = json.loads(run.stdout)["results"][0]
+        self.assertEqual((run.returncode, result["stopped"]), (1, "a fault of a kernel"))
+        kinds = [each["kind"] for each in result["findings"]]
+        self.assertEqual((kinds[-1], kinds.count("out of bounds")), ("out of bounds", 1))
+        self.assertIn("race", kinds)
+
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")
         for sample, blocks in ((1, 10), (4, 3), (100, 1)) if ALL_CASES else ((4, 3),):

@@ -128,8 +128,6 @@ const AccessOrder::Entry* AccessOrder::compare(Cell& cell, unsigned thread, cons
     return nullptr;
   }
   const bool has_raced = find_race(cell, thread, now);
-  // After a race the kernel continues only where both only store.
-  if (has_raced && !(is_plain_store(raced_) && is_plain_store(now))) return &raced_;
   note(cell, thread, now);
   cell.written |= now.writes;
   return has_raced ? &raced_ : nullptr;

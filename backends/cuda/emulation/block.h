@@ -14,6 +14,7 @@
 #include "backends/cuda/emulation/fiber.h"
 #include "backends/cuda/emulation/function_ref.h"
 #include "backends/cuda/emulation/indices.h"
+#include "backends/cuda/emulation/noted_faults.h"
 #include "backends/cuda/emulation/racing_stores.h"
 #include "backends/cuda/emulation/schedule.h"
 #include "core/runtime/kernel_fault.h"
@@ -86,6 +87,7 @@ class Block {
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
   /// Sets the schedule of the runs from now on.
   void follow(const Schedule& schedule) { schedule_ = schedule; }
+  bool keeps_going() const { return schedule_.keeps_going; }
 
   /// The block of the thread that runs now.
   static Block& current() { return *current_block; }
@@ -165,9 +167,13 @@ class Block {
   /// Ends the kernel with a fault of this thread. Does not return. It leaves its stack without
   /// unwinding, so nothing on it may own memory: it copies the words.
   [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
-  /// The running thread races with another. `stores` is not empty where both only store there: this
-  /// is a fault when the values differ, or always (Schedule::strict).
-  void race(const Location& where, std::string&& what, const Bytes& stores);
+  /// The same, unless the schedule keeps going: then it notes the fault and returns.
+  void fault(FaultKind kind, const Location& where, std::string&& what, unsigned other_line = 0);
+  /// The running thread races with another. Where both only store, it is a fault when the values
+  /// differ, or always (Schedule::strict).
+  void race(RacingAccess&& access);
+  /// The sum over all runs (Schedule::keeps_going).
+  const NotedFaults& noted_faults() const { return noted_; }
   /// The sum over all runs.
   const std::vector<Remark>& equal_stores() const { return racing_.equal(); }
   /// The running thread reads shared memory that nothing wrote.
@@ -176,6 +182,7 @@ class Block {
   const std::vector<Remark>& undefined_reads() const { return undefined_reads_; }
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
   /// of a fault that may follow from it. A race found until then explains it and comes first.
+  /// A schedule that keeps going notes it.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
 
  private:
@@ -272,6 +279,7 @@ class Block {
   std::vector<Fiber*> idle_;
   std::unique_ptr<KernelFault> fault_, suspicion_;
   RacingStores racing_;
+  NotedFaults noted_;
   std::vector<Remark> undefined_reads_;
   ResidentBlocks* resident_ = nullptr;  ///< with the other blocks of a cooperative launch
   bool waits_for_grid_ = false;         ///< at barrier_

@@ -69,23 +69,29 @@ void Block::fail(FaultKind kind, const Location& where, std::string&& what) {
   end_here();
 }
 
-void Block::race(const Location& where, std::string&& what, const Bytes& stores) {
-  const bool may_be_equal =
-      !schedule_.strict && stores.count > 0 && stores.count <= RacingStores::kMostBytes;
-  if (!may_be_equal) fail(FaultKind::Race, where, std::move(what));
-  racing_.expect(thread_, where, stores, std::move(what));
+void Block::fault(FaultKind kind, const Location& where, std::string&& what, unsigned other_line) {
+  if (!schedule_.keeps_going) fail(kind, where, std::move(what));
+  noted_.add({fault_at(thread_, kind, where, what), other_line});
+}
+
+void Block::race(RacingAccess&& access) {
+  const auto bytes = access.stores.count;
+  const bool may_be_equal = !schedule_.strict && bytes > 0 && bytes <= RacingStores::kMostBytes;
+  if (may_be_equal) return racing_.expect(thread_, std::move(access));
+  fault(FaultKind::Race, access.where, std::move(access.what), access.other_line);
 }
 
 void Block::settle_stores(const Location& where) {
-  {
-    const auto unequal = racing_.settle(thread_, where);
-    if (!unequal) return;
-    end_with(fault_at(unequal->thread, FaultKind::Race, unequal->where, unequal->what));
+  while (auto unequal = racing_.settle(thread_, where)) {
+    fault(FaultKind::Race, unequal->where, std::move(unequal->what), unequal->other_line);
   }
-  end_here();
 }
 
 void Block::suspect(FaultKind kind, const Location& where, const std::string& what) {
+  if (schedule_.keeps_going) {
+    noted_.add({fault_at(thread_, kind, where, what)});
+    return;
+  }
   if (suspicion_ != nullptr) return;
   suspicion_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
 }

@@ -42,7 +42,7 @@ void GlobalHistory::access(AccessOrder& order, const Manner& manner, std::uintpt
     what = "another thread of the block " +
            order.describe(other, thread, now, block.describe(at, "this place of global memory"));
     const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
-    block.race(where, std::move(what), {address, only_stores ? bytes : 0});
+    block.race({where, std::move(what), other.line, {address, only_stores ? bytes : 0}});
   };
   for (auto at = address; at < address + bytes;) {
     Page& page = page_of(at);

@@ -133,7 +133,10 @@ void GlobalWindow::access(Access access, std::uintptr_t address, std::uintptr_t 
                     Block::current().describe(at, "this place of global memory"), line_in(other));
     const bool only_stores = access == Access::Store && by_write && !races(read, mine) &&
                              ((written | mine) & kRelaxed) == 0;
-    Block::current().race(where, std::move(what), {address, only_stores ? bytes : 0});
+    Block::current().race({where,
+                           std::move(what),
+                           static_cast<unsigned>(line_in(other)),
+                           {address, only_stores ? bytes : 0}});
   }
 }
 

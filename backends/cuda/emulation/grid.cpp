@@ -69,6 +69,12 @@ std::vector<Remark> EmulatedStream::equal_stores() const {
   return all;
 }
 
+NotedFaults EmulatedStream::noted_faults() const {
+  NotedFaults all;
+  for (const auto& worker : workers_) all.add(worker.block.noted_faults());
+  return all;
+}
+
 void EmulatedStream::run_block(Worker& worker, const char* kernel, const LaunchShape& shape,
                                FunctionRef<void()> body, std::uint64_t number) {
   const auto& grid = shape.grid;

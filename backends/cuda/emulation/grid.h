@@ -56,6 +56,8 @@ class EmulatedStream : public Stream {
   /// The same (Schedule::strict).
   std::vector<Remark> equal_stores() const;
   std::vector<Remark> undefined_reads() const;
+  /// The same (Schedule::keeps_going).
+  NotedFaults noted_faults() const;
 
   /// Counts since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }

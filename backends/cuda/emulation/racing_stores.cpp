@@ -26,28 +26,31 @@ void add(std::vector<Remark>& all, const Remark& more) {
   }
 }
 
-void RacingStores::expect(unsigned thread, const Location& where, const Bytes& bytes,
-                          std::string&& what) {
-  const bool is_known = std::ranges::any_of(stores_, [&](const Store& store) {
-    return store.thread == thread && store.bytes.address == bytes.address;
+void RacingStores::expect(unsigned thread, RacingAccess&& store) {
+  const bool is_known = std::ranges::any_of(stores_, [&](const Store& each) {
+    return each.thread == thread && each.access.stores.address == store.stores.address;
   });
   if (is_known) return;
-  stores_.push_back({thread, where, bytes, {}, std::move(what)});
+  stores_.push_back({thread, std::move(store), {}});
+  const auto& bytes = stores_.back().access.stores;
   std::memcpy(stores_.back().before.data(), pointer_to(bytes), bytes.count);
 }
 
-std::optional<RacingStores::Unequal> RacingStores::settle(unsigned thread, const Location& where) {
-  std::optional<Unequal> unequal;
-  std::erase_if(stores_, [&](Store& store) {
-    if (store.thread != thread || store.where == where) return false;
-    if (std::memcmp(store.before.data(), pointer_to(store.bytes), store.bytes.count) == 0) {
-      add(equal_, {store.where, 1, std::move(store.what)});
-    } else if (!unequal) {
-      unequal = Unequal{store.thread, store.where, std::move(store.what)};
+std::optional<RacingAccess> RacingStores::settle(unsigned thread, const Location& where) {
+  for (auto store = stores_.begin(); store != stores_.end();) {
+    auto& access = store->access;
+    if (store->thread != thread || access.where == where) {
+      ++store;
+      continue;
     }
-    return true;
-  });
-  return unequal;
+    const auto& bytes = access.stores;
+    const bool equal = std::memcmp(store->before.data(), pointer_to(bytes), bytes.count) == 0;
+    auto settled = std::move(access);
+    store = stores_.erase(store);
+    if (!equal) return settled;
+    add(equal_, {settled.where, 1, std::move(settled.what)});
+  }
+  return std::nullopt;
 }
 
 }  // namespace triptych::cuda::emulation

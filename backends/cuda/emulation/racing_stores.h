@@ -20,6 +20,14 @@ struct Bytes {
   std::size_t count = 0;
 };
 
+/// An access that races with an earlier one.
+struct RacingAccess {
+  Location where;
+  std::string what;
+  unsigned other_line = 0;  ///< of the earlier one
+  Bytes stores;             ///< not empty: both only store, and this one here
+};
+
 /// A place in the source with accesses that CUDA leaves undefined, although GPUs continue.
 struct Remark {
   Location where;
@@ -34,19 +42,12 @@ class RacingStores {
  public:
   static constexpr std::size_t kMostBytes = 16;
 
-  /// A store that has changed its place.
-  struct Unequal {
-    unsigned thread = 0;
-    Location where;
-    std::string what;
-  };
-
-  /// A thread is about to store to `bytes`, at most kMostBytes, which others stored to.
-  void expect(unsigned thread, const Location& where, const Bytes& bytes, std::string&& what);
+  /// A thread is about to store at most kMostBytes, to which others stored.
+  void expect(unsigned thread, RacingAccess&& store);
   bool empty() const { return stores_.empty(); }
-  /// Compares the places of this thread's stores, which have happened, with their earlier content.
-  /// A store at `where` may be in progress, in pieces.
-  std::optional<Unequal> settle(unsigned thread, const Location& where);
+  /// Compares the places of this thread's stores, which have happened, with their earlier content,
+  /// and returns one that has changed its place. A store at `where` may be in progress, in pieces.
+  std::optional<RacingAccess> settle(unsigned thread, const Location& where);
   void clear() { stores_.clear(); }
 
   const std::vector<Remark>& equal() const { return equal_; }
@@ -54,10 +55,8 @@ class RacingStores {
  private:
   struct Store {
     unsigned thread = 0;
-    Location where;
-    Bytes bytes;
+    RacingAccess access;
     std::array<std::byte, kMostBytes> before{};
-    std::string what;
   };
 
   std::vector<Store> stores_;

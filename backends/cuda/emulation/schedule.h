@@ -33,6 +33,9 @@ struct Schedule {
   /// of shared memory that nothing wrote are faults. Without this the values decide about stores,
   /// and such reads are remarks.
   bool strict = true;
+  /// Races, reads of unwritten memory and reads outside of arrays are noted, and the kernel
+  /// continues. Without this the first one ends it.
+  bool keeps_going = false;
 };
 
 }  // namespace triptych::cuda::emulation

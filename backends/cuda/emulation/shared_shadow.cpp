@@ -29,7 +29,7 @@ struct SharedShadow::Visit {
     what = "another thread " + order.describe(other, thread, now, name());
     const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
     const auto address = reinterpret_cast<std::uintptr_t>(block.shared().data() + offset);
-    block.race(where, std::move(what), {address, only_stores ? bytes : 0U});
+    block.race({where, std::move(what), other.line, {address, only_stores ? bytes : 0U}});
   }
 };
 

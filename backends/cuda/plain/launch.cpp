@@ -117,7 +117,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   stream.follow({.most_steps = launch.most_steps,
                  .turn = kTurn,
                  .barriers_skip_ended = launch.barriers_skip_ended,
-                 .strict = launch.strict});
+                 .strict = launch.strict,
+                 .keeps_going = launch.noted != nullptr});
   std::optional<emulation::CostModel> model;
   if (launch.gpu != nullptr) {
     const auto l1_bytes = [&](std::size_t shared_bytes) {
@@ -132,14 +133,23 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   stream.tell(model ? &*model : launch.watcher);
   const SignalGuard guard;
   ThreadTeam team(launch.threads);
-  team.execute([&] {
-    stream.run(launch.kernel.c_str(), launch.shape, [&] {
-      watch.enter();
-      if (!launch.unwatched_call || emulation::current_recorder != nullptr) return launch.call();
-      limit_time(time_of(launch.most_steps));
-      launch.unwatched_call();
+  const auto take_noted = [&] {
+    if (launch.noted != nullptr) launch.noted->add(stream.noted_faults());
+  };
+  try {
+    team.execute([&] {
+      stream.run(launch.kernel.c_str(), launch.shape, [&] {
+        watch.enter();
+        if (!launch.unwatched_call || emulation::current_recorder != nullptr) return launch.call();
+        limit_time(time_of(launch.most_steps));
+        launch.unwatched_call();
+      });
     });
-  });
+  } catch (const KernelFault&) {
+    take_noted();
+    throw;
+  }
+  take_noted();
   auto counters = stream.counters().at(launch.kernel);
   emulation::KernelCosts costs;
   if (model) {

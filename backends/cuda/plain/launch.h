@@ -49,10 +49,12 @@ struct Launch {
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
   bool strict = true;                                 ///< Schedule::strict
   std::uint64_t sample = 1;                           ///< the model observes these blocks
-  DeviceHeap* heap = nullptr;                         ///< of malloc in kernels. nullptr: none
-  const emulation::Gpu* gpu = nullptr;                ///< whose costs are counted. nullptr: none
-  int registers = 0;                                  ///< of a thread on that GPU. 0: not known
-  emulation::RequestWatcher* watcher = nullptr;       ///< of all requests
+  /// Takes the faults after which the kernel continues. nullptr: the first one ends it.
+  emulation::NotedFaults* noted = nullptr;
+  DeviceHeap* heap = nullptr;                    ///< of malloc in kernels. nullptr: none
+  const emulation::Gpu* gpu = nullptr;           ///< whose costs are counted. nullptr: none
+  int registers = 0;                             ///< of a thread on that GPU. 0: not known
+  emulation::RequestWatcher* watcher = nullptr;  ///< of all requests
 };
 
 /// The observer of a launch, before it begins. nullptr: none.
@@ -66,7 +68,7 @@ struct LaunchResult {
 };
 
 /// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault
-/// for the first fault, InvalidArgument for a shape that no GPU takes. One launch at a time.
+/// for the fault that ends it, InvalidArgument for a shape that no GPU takes. One launch at a time.
 LaunchResult run(const KernelLibrary& library, const Launch& launch);
 
 }  // namespace triptych::cuda::plain

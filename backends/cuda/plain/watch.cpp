@@ -2,6 +2,7 @@
 #include "backends/cuda/plain/watch.h"
 
 #include <fmt/core.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +20,9 @@ using emulation::Location;
 using emulation::Recorder;
 using emulation::Space;
 
-constexpr std::uintptr_t kFirstPage = 4096;
+constexpr std::uintptr_t kPage = 4096, kFirstPage = kPage;
+/// A GPU has memory at least as far around an array.
+constexpr std::uintptr_t kGpuPage = std::uintptr_t{2} << 20;
 /// Bytes that an int can lead astray.
 constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
 
@@ -161,7 +164,7 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes, const L
   const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
   if (offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
     misaligned();
-    check_shared(how, offset, bytes, where);
+    if (!check_shared(how, offset, bytes, where)) return;
     return record(Space::Shared, how, pointer, bytes, where, code.site);
   }
   if (const auto* array = array_at(address, bytes, code.array)) {
@@ -187,7 +190,7 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes, const L
   if (constant) {
     Block::current().fail(FaultKind::OutOfBounds, where, "writes to constant memory");
   }
-  fail_elsewhere(how, address, bytes, where);
+  touch_elsewhere(how, address, bytes, where);
 }
 
 /// The array that contains these bytes. Most accesses go to the array `last` of the one before.
@@ -266,29 +269,39 @@ void Watch::release(void* memory, const Location& where) const {
                         "the kernel frees memory that no kernel allocated, or that was freed");
 }
 
-void Watch::check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
+/// A read can continue with some value, a write cannot.
+void Watch::out_of_bounds(Touch how, const Location& where, std::string&& what) {
+  Block& block = Block::current();
+  if (access_of(how) != Access::Load) block.fail(FaultKind::OutOfBounds, where, std::move(what));
+  block.fault(FaultKind::OutOfBounds, where, std::move(what));
+}
+
+/// False for a read outside that was noted.
+bool Watch::check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
                          const Location& where) const {
   const auto fixed = library_.fixed_shared_bytes();
   const auto variables = library_.shared_variables();
   if (offset >= fixed) {
     if (offset + bytes > fixed + dynamic_bytes_) {
-      Block::current().fail(
-          FaultKind::OutOfBounds, where,
+      out_of_bounds(
+          how, where,
           fmt::format("{} bytes {} to {} of the launch's {} bytes of shared memory{}", verb(how),
                       offset - fixed, offset - fixed + bytes - 1, dynamic_bytes_,
                       dynamic_bytes_ == 0 ? "; give them with the option shared" : ""));
+      return false;
     }
   } else {
     const auto* variable = variable_at(variables, offset);
     if (variable == nullptr || offset + bytes > variable->begin + variable->bytes) {
-      Block::current().fail(
-          FaultKind::OutOfBounds, where,
-          fmt::format("{} shared memory at byte {}, which is of none of its arrays", verb(how),
-                      offset));
+      out_of_bounds(how, where,
+                    fmt::format("{} shared memory at byte {}, which is of none of its arrays",
+                                verb(how), offset));
+      return false;
     }
     used_[static_cast<std::size_t>(variable - variables.data())].store(true,
                                                                        std::memory_order_relaxed);
   }
+  return true;
 }
 
 void Watch::read_texture(const TextureRead& read, std::uint32_t* channels,
@@ -338,8 +351,34 @@ const DeviceArray* Watch::nearest(std::uintptr_t address) const {
   return least < kNear ? best : nullptr;
 }
 
-void Watch::fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
-                           const Location& where) const {
+/// Gives a read outside of the arrays zeros where a GPU would find its own memory: near an array,
+/// but not in another one. False: it is too far away.
+bool Watch::make_readable(std::uintptr_t address, std::size_t bytes) const {
+  const auto* array = nearest(address);
+  if (array == nullptr || (explain_ && !explain_(address).empty())) return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(array->data), end = begin + array->bytes;
+  const auto distance = address < begin ? begin - address : address - std::min(address, end);
+  if (distance >= kGpuPage) return false;
+  for (auto page = address / kPage * kPage; page < address + bytes; page += kPage) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the address of a page
+    (void)mmap(reinterpret_cast<void*>(page), kPage, PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  }
+  return true;
+}
+
+void Watch::touch_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
+                            const Location& where) const {
+  Block& block = Block::current();
+  const bool can_continue =
+      block.keeps_going() && access_of(how) == Access::Load && make_readable(address, bytes);
+  if (!can_continue) {
+    block.fail(FaultKind::OutOfBounds, where, describe_elsewhere(how, address, bytes));
+  }
+  block.fault(FaultKind::OutOfBounds, where, describe_elsewhere(how, address, bytes));
+}
+
+std::string Watch::describe_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes) const {
   std::string what = explain_ ? explain_(address) : "";
   if (!what.empty()) {
     what = fmt::format("{} {} bytes of {}", verb(how), bytes, what);
@@ -358,7 +397,7 @@ void Watch::fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
     what = fmt::format("{} {} bytes at address {:#x}, where none of the kernel's arrays is",
                        verb(how), bytes, address);
   }
-  Block::current().fail(FaultKind::OutOfBounds, where, std::move(what));
+  return what;
 }
 
 const KernelLibrary* watched_library() {

@@ -66,12 +66,15 @@ class Watch {
   std::size_t shared_bytes_used() const;
 
  private:
-  void check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
+  bool check_shared(Touch how, std::uint64_t offset, std::size_t bytes,
                     const emulation::Location& where) const;
   void access_heap(Touch how, std::uintptr_t address, std::size_t bytes,
                    const emulation::Location& where) const;
-  [[noreturn]] void fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
-                                   const emulation::Location& where) const;
+  static void out_of_bounds(Touch how, const emulation::Location& where, std::string&& what);
+  bool make_readable(std::uintptr_t address, std::size_t bytes) const;
+  void touch_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
+                       const emulation::Location& where) const;
+  std::string describe_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes) const;
   void note_content(Touch how, const DeviceArray& array, std::uintptr_t address, std::size_t bytes,
                     const emulation::Location& where) const;
   const DeviceArray* array_at(std::uintptr_t address, std::size_t bytes, std::size_t& last) const;

@@ -51,6 +51,7 @@ struct ProgramReport {
   std::string reason;  ///< why the emulator stopped the program. Empty: it ended by itself
   std::vector<Finding> findings;
   std::optional<KernelFault> fault;
+  emulation::NotedFaults noted;  ///< after which the program continued
   std::vector<LaunchRecord> launches;
   KernelCounterTable kernels;
   std::map<std::string, emulation::KernelCosts> costs;  ///< by kernel
@@ -64,6 +65,7 @@ struct ProgramOptions {
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
   bool strict = false;                   ///< the places of warnings end the program
+  bool keeps_going = false;              ///< faults of kernels end it only where they must
   std::uint64_t sample = 1;              ///< every sample-th block is counted and checked
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
   plain::WatchLaunch watch;

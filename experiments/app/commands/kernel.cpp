@@ -81,19 +81,6 @@ void build(const KernelCommand& options, bool json) {
              options.library.empty() ? "" : ": " + options.library);
 }
 
-/// "4=c.npy" as argument and file. The argument of "c.npy" is empty.
-std::pair<std::string, std::string> argument_and_file(const std::string& text) {
-  const auto equals = text.find('=');
-  if (equals == text.npos) return {"", text};
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-/// The same with another file.
-std::string with_file(const std::string& text, const std::string& file) {
-  const auto [argument, old] = argument_and_file(text);
-  return argument.empty() ? file : argument + "=" + file;
-}
-
 /// The output that "c.npy" or "4=c.npy" is meant for, and the file.
 std::pair<std::size_t, std::string> output_of(const std::string& text, std::size_t position,
                                               std::size_t given, const KernelRun& run,
@@ -167,9 +154,8 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
                     const std::vector<Comparison>& comparisons) {
   page::Json findings = page::Json::array(), outputs = page::Json::array(),
              compared = page::Json::array();
-  if (run.fault) {
-    findings.push_back(fault_json(*run.fault));
-  }
+  for (const auto& each : run.noted.list()) findings.push_back(fault_json(each));
+  if (run.fault) findings.push_back(fault_json(*run.fault));
   for (const auto& output : run.outputs) {
     outputs.push_back({{"argument", output.argument}, {"spec", to_string(output.tensor.spec())}});
   }
@@ -184,19 +170,21 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
     counters = to_json({{run.kernel, run.counters}}, true).at(0);
     add_costs(counters, kernels::find_gpu(options.gpu), run.counters, run.costs);
   }
-  return {{"file", options.file},
-          {"kernel", run.kernel},
-          {"parameters", run.parameters},
-          {"arguments", options.run.arguments},
-          {"grid", options.run.grid},
-          {"block", options.run.block},
-          {"contraction", !options.no_contraction},
-          {"sample", options.run.sample},
-          {"findings", std::move(findings)},
-          {"warnings", run.warnings},
-          {"counters", std::move(counters)},
-          {"outputs", std::move(outputs)},
-          {"comparisons", std::move(compared)}};
+  page::Json json = {{"file", options.file},
+                     {"kernel", run.kernel},
+                     {"parameters", run.parameters},
+                     {"arguments", options.run.arguments},
+                     {"grid", options.run.grid},
+                     {"block", options.run.block},
+                     {"contraction", !options.no_contraction},
+                     {"sample", options.run.sample},
+                     {"findings", std::move(findings)},
+                     {"warnings", run.warnings},
+                     {"counters", std::move(counters)},
+                     {"outputs", std::move(outputs)},
+                     {"comparisons", std::move(compared)}};
+  add_unlisted(json, run.noted);
+  return json;
 }
 
 constexpr std::size_t kShown = 8;
@@ -213,6 +201,7 @@ void print_outputs(const KernelRun& run) {
 }
 
 void print_run(const KernelCommand& options, const KernelRun& run) {
+  print_noted(run.noted);
   if (run.fault) {
     print_fault(*run.fault);
     if (run.fault->kind() == FaultKind::DivergentBarrier && !options.run.skip_ended) {
@@ -233,22 +222,18 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
     print_branches(name, costs);
   }
   print_text("\n");
-  print_text("{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
+  if (run.noted.empty()) {
+    print_text("{}\n", run.warnings.empty() ? "nothing wrong was found" : "no fault was found");
+  }
   for (const auto& warning : run.warnings) print_text("warning: {}\n", warning);
   print_outputs(run);
 }
 
 int exit_code(const KernelRun& run, const std::vector<Comparison>& comparisons) {
-  if (run.fault) return kCheckFailed;
+  if (run.fault || !run.noted.empty()) return kCheckFailed;
   const bool wrong = std::ranges::any_of(
       comparisons, [](const Comparison& each) { return !each.difference.empty(); });
   return wrong ? kNumeric : kDone;
-}
-
-void require_writable_outputs(const KernelCommand& options) {
-  for (const auto& output : options.outputs) {
-    require_writable(argument_and_file(output).second);
-  }
 }
 
 void run(const KernelCommand& options, Context& context) {
@@ -281,77 +266,6 @@ void run(const KernelCommand& options, Context& context) {
     print_text("argument {}, beside {}: {}\n", each.argument, each.file,
                each.difference.empty() ? "equal within the tolerance" : each.difference);
   }
-}
-
-/// "3=a.npy" with the copy's name.
-std::string copy_named(ConfinedCommand& child, const std::string& text) {
-  return with_file(text, child.copy_of(argument_and_file(text).second));
-}
-
-/// The words of a run on copies of its inputs.
-void add_words(const KernelCommand& options, ConfinedCommand& child) {
-  const auto& request = options.run;
-  child.add({child.copy_of(options.file)});
-  for (const auto& argument : request.arguments) child.add({child.copy_of(argument)});
-  child.add({"--threads", std::to_string(request.threads), "--max-steps",
-             std::to_string(request.most_steps), "--gpu", options.gpu});
-  if (is_program(options)) {
-    for (const auto& each : options.sources) child.add({"--source", child.copy_of(each)});
-  } else {
-    child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
-               fmt::format("{}", fmt::join(request.block, ",")), "--shared",
-               std::to_string(request.shared_bytes), "--seed", std::to_string(request.seed)});
-  }
-  if (!request.kernel.empty()) child.add({"--kernel", request.kernel});
-  for (const auto& each : request.constants) child.add({"--constant", copy_named(child, each)});
-  for (const auto& each : options.defines) child.add({"--define", each});
-  for (const auto& each : options.includes) child.add({"--include", child.copy_of_folder(each)});
-  for (const auto& each : options.expected) child.add({"--expect", copy_named(child, each)});
-  if (!options.expected.empty()) child.add({"--tolerance", fmt::format("{}", options.tolerance)});
-  if (options.no_contraction) child.add({"--no-contraction"});
-  if (options.brief) child.add({"--brief"});
-  if (request.skip_ended) child.add({"--skip-ended"});
-  if (options.strict) child.add({"--strict"});
-  if (request.sample != 1) child.add({"--sample", std::to_string(request.sample)});
-}
-
-/// The document of the child, with the names that the user gave.
-void print_confined_document(const KernelCommand& options, const std::string& text) {
-  const auto document = parse_strict<page::Json>(text);
-  if (document.contains("error")) throw Error(document.at("error").at("message"));
-  auto result = document.at("results").at(0);
-  result["file"] = options.file;
-  result["arguments"] = options.run.arguments;
-  const bool compares = result.contains("comparisons");
-  for (std::size_t i = 0;
-       compares && i < result.at("comparisons").size() && i < options.expected.size(); ++i) {
-    result["comparisons"][i]["expected"] = argument_and_file(options.expected[i]).second;
-  }
-  result["confinement"] = confinement_json();
-  print_document("kernel run", page::Json::array({std::move(result)}));
-}
-
-/// The same command in a confined process. A fault of the kernel leaves no outputs.
-void run_confined(const KernelCommand& options, Context& context) {
-  require_writable_outputs(options);
-  require_confinement(options.confine);
-  ConfinedCommand child({"kernel", "run"});
-  add_words(options, child);
-  std::vector<std::pair<std::string, std::string>> outputs;  // the user's file, and the child's
-  for (const auto& each : options.outputs) {
-    const auto name = fmt::format("written-{}.npy", outputs.size());
-    outputs.emplace_back(argument_and_file(each).second, name);
-    child.add({"--out", with_file(each, name)});
-  }
-  if (context.json) child.add({"--json"});
-  const auto text = child.run(kNumeric);
-  context.exit_code = child.status();
-  if (child.status() != kCheckFailed)
-    for (const auto& [file, name] : outputs)
-      write_own_file(file, child.bench().text(name, std::int64_t{1} << 30));
-  if (context.json) return print_confined_document(options, text);
-  print_text("{}", text);
-  print_text("confined: {}\n", confine::active_layers());
 }
 
 void add_compiler_options(Command command, KernelCommand& options, bool needs_file) {
@@ -409,6 +323,8 @@ Command add_run(Command& kernel, Context& context) {
       .check(whole_from(1, std::int64_t{1} << 31));
   command.add_flag("--strict", options->strict,
                    "for a whole program: warnings about undefined values end it");
+  command.add_flag("--keep-going", options->run.keeps_going,
+                   "list races and reads of undefined memory or outside of arrays, and continue");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");

@@ -9,8 +9,8 @@ namespace {
 
 class RacingStoresTest : public testing::Test {
  protected:
-  static Bytes bytes_of(const int& place) {
-    return {reinterpret_cast<std::uintptr_t>(&place), sizeof(place)};
+  RacingAccess access(const int& place, const char* what) const {
+    return {store, what, 2, {reinterpret_cast<std::uintptr_t>(&place), sizeof(place)}};
   }
 
   const Location store{"a.cu", 3, 1}, behind{"a.cu", 4, 1};
@@ -20,7 +20,7 @@ class RacingStoresTest : public testing::Test {
 
 TEST_F(RacingStoresTest, equal_values_are_counted_by_place) {
   for (unsigned thread = 1; thread < 4; ++thread) {
-    stores.expect(thread, store, bytes_of(word), "first message");
+    stores.expect(thread, access(word, "first message"));
     word = 7;
     EXPECT_FALSE(stores.settle(thread, behind));
   }
@@ -30,20 +30,29 @@ TEST_F(RacingStoresTest, equal_values_are_counted_by_place) {
   EXPECT_TRUE(stores.empty());
 }
 
-TEST_F(RacingStoresTest, another_value_is_reported_with_its_thread) {
-  stores.expect(5, store, bytes_of(word), "message");
+TEST_F(RacingStoresTest, another_value_is_reported_with_both_lines) {
+  stores.expect(5, access(word, "message"));
   word = 9;
   const auto unequal = stores.settle(5, behind);
   ASSERT_TRUE(unequal);
-  EXPECT_EQ(unequal->thread, 5U);
   EXPECT_EQ(unequal->where, store);
+  EXPECT_EQ(unequal->other_line, 2U);
   EXPECT_EQ(unequal->what, "message");
   EXPECT_TRUE(stores.equal().empty());
 }
 
+TEST_F(RacingStoresTest, every_changed_place_is_reported) {
+  stores.expect(5, access(word, "message"));
+  stores.expect(5, access(other, "second message"));
+  word = other = 9;
+  EXPECT_EQ(stores.settle(5, behind)->what, "message");
+  EXPECT_EQ(stores.settle(5, behind)->what, "second message");
+  EXPECT_FALSE(stores.settle(5, behind));
+}
+
 TEST_F(RacingStoresTest, a_store_in_progress_is_not_compared) {
-  stores.expect(5, store, bytes_of(word), "message");
-  stores.expect(5, store, bytes_of(other), "second piece");
+  stores.expect(5, access(word, "message"));
+  stores.expect(5, access(other, "second piece"));
   EXPECT_FALSE(stores.settle(5, store));   // the next piece of the same store
   EXPECT_FALSE(stores.settle(6, behind));  // another thread
   EXPECT_FALSE(stores.empty());
