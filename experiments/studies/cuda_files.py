@@ -54,12 +54,14 @@ def describe(run, result):
         text = (run.stderr or run.stdout).strip().splitlines()
         errors = [line for line in text if "error" in line] or text[-1:]
         return f"refused: {errors[0][:160]}" if errors else f"ends with status {run.returncode}"
-    if result["stopped"] or result["findings"]:
-        finding = result["findings"][0] if result["findings"] else {}
+    if result["stopped"]:
+        finding = (result["findings"] or [{}])[-1]
         return f"stopped: {result['stopped']} {finding.get('line', '')} {finding.get('message', '')[:160]}"
     if result["status"] == WAIVED:
         return "waived"
-    return "runs" if result["status"] == 0 else f"ends with status {result['status']}"
+    text = "runs" if result["status"] == 0 else f"ends with status {result['status']}"
+    places = sorted({f"{pathlib.Path(each['file']).name}:{each['line']}" for each in result["findings"]})
+    return text + (f", with findings at {', '.join(places)}" if places else "")
 
 
 def measure(program, suites, folder, words, module, seconds):
