@@ -78,7 +78,7 @@ struct HopperWeightGradientProblem {
     to.store(row, column + 1, second);
   }
 
-  /// What add_splits_kernel stores into.
+  /// The target of add_splits_kernel.
   struct Entry {
     const HopperWeightGradientProblem& problem;
 
