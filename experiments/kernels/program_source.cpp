@@ -148,16 +148,49 @@ class ProgramBuild {
   void compile_unwatched(std::size_t file) {
     Words command = kernel_command(file);
     command.emplace_back("-DTRIPTYCH_COMPILES_UNWATCHED");
-    if (folder_.compile_unwatched(command, step("unwatched", file), source_.files[file].string(),
-                                  file)) {
-      unwatched_.push_back(folder_.object(step("unwatched", file)));
+    const auto name = source_.files[file].string();
+    try {
+      if (folder_.compile_unwatched(command, step("unwatched", file), name, file)) {
+        unwatched_.push_back(folder_.object(step("unwatched", file)));
+      } else {
+        note_one_version(name);
+      }
+    } catch (const InvalidArgument&) {  // a mistake of the user is one of the first version, too
+      note_one_version(name);
     }
   }
 
-  void link(const fs::path& folder) const {
-    auto kernels = objects("kernels", false);
+  void link(const fs::path& folder) {
+    const auto kernels = objects("kernels", false);
     folder_.reserve_shared_memory(kernels, kNoEntries);
-    kernels.insert(kernels.end(), unwatched_.begin(), unwatched_.end());
+    auto both = kernels;
+    both.insert(both.end(), unwatched_.begin(), unwatched_.end());
+    try {
+      link_kernels(both, folder);
+    } catch (const InvalidArgument&) {
+      if (unwatched_.empty()) throw;
+      note_one_version(source_.files[0].string());
+      link_kernels(kernels, folder);
+    }
+    link_host(folder);
+  }
+
+  std::string warnings() const {
+    std::string text = notes_;
+    for (std::size_t i = 0; i < source_.files.size(); ++i)
+      text += folder_.words_of(step("host", i));
+    return text;
+  }
+
+ private:
+  void note_one_version(const std::string& file) {
+    notes_ += fmt::format(
+        "{}: its kernels could not be compiled without instrumentation, so blocks outside the "
+        "sample run slower\n",
+        file);
+  }
+
+  void link_kernels(Words kernels, const fs::path& folder) const {
     folder_.add_ptx(kernels);
     Words command = {"g++", "-shared", "-Wl,-Bsymbolic"};
     command.insert(command.end(), kernels.begin(), kernels.end());
@@ -168,11 +201,14 @@ class ProgramBuild {
     command.emplace_back("-lm");
     folder_.run(command, "kernel-library", source_.files[0].string(),
                 folder / cuda::program::kKernelLibrary);
+  }
+
+  void link_host(const fs::path& folder) const {
     // Modules find the bridge by this name, whose library the program has opened.
     folder_.run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-soname,triptych-bridge.so",
                  folder_.object("bridge")},
                 "bridge-library", "the bridge", folder / cuda::program::kBridgeLibrary);
-    command = {"g++", "-shared", "-Wl,-z,defs"};
+    Words command = {"g++", "-shared", "-Wl,-z,defs"};
     for (const char* name : {"exit", "abort", "__assert_fail"}) {
       command.push_back(fmt::format("-Wl,--wrap={}", name));
     }
@@ -184,14 +220,6 @@ class ProgramBuild {
                 folder / cuda::program::kHostLibrary);
   }
 
-  std::string warnings() const {
-    std::string text;
-    for (std::size_t i = 0; i < source_.files.size(); ++i)
-      text += folder_.words_of(step("host", i));
-    return text;
-  }
-
- private:
   static std::string step(const char* part, std::size_t file) {
     return fmt::format("{}-{}", part, file);
   }
@@ -234,7 +262,8 @@ class ProgramBuild {
   const ProgramSource& source_;
   BuildFolder folder_;
   std::string compiler_;
-  Words unwatched_;  ///< objects
+  Words unwatched_;    ///< objects
+  std::string notes_;  ///< for the user
 };
 
 void check(const ProgramSource& source) {

@@ -155,7 +155,7 @@ void Block::run_threads() {
     runs_kernel = observer_ != nullptr && observer_->counts();
     body_();
     runs_kernel = false;
-    settle_stores({});
+    if (!racing_.empty()) settle_stores({});
     if (uses_units_) units_->thread_ended(ended_ + 1 == count_);
     leave_meeting(threads_[thread]);
     states_[thread] = State::Ended;

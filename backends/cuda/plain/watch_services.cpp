@@ -123,10 +123,19 @@ Indices indices() {
 }
 
 std::uint32_t index(unsigned which) {
-  const emulation::Dim3* all[] = {&emulation::threadIdx, &emulation::blockIdx, &emulation::blockDim,
-                                  &emulation::gridDim};
-  const auto& one = *all[which / 3];
-  return which % 3 == 0 ? one.x : which % 3 == 1 ? one.y : one.z;
+  const auto part = [which](const emulation::Dim3& of) {
+    return which % 3 == 0 ? of.x : which % 3 == 1 ? of.y : of.z;
+  };
+  switch (which / 3 * 3) {
+    case kThreadIndex:
+      return part(emulation::threadIdx);
+    case kBlockIndex:
+      return part(emulation::blockIdx);
+    case kBlockSize:
+      return part(emulation::blockDim);
+    default:
+      return part(emulation::gridDim);
+  }
 }
 
 void poll(const void* address, const void* pc) {

@@ -29,9 +29,11 @@ triptych_call_with:
   andq $-64, %rsp
   movq %rdi, %r10
   movq %rsi, %r11
+  jrcxz 1f
   movq %rdx, %rsi
   movq %rsp, %rdi
   rep movsb
+1:
   movups 48(%r10), %xmm0
   movups 64(%r10), %xmm1
   movups 80(%r10), %xmm2
