@@ -45,8 +45,8 @@ TEST_F(RacingStoresTest, every_changed_place_is_reported) {
   stores.expect(5, access(word, "message"));
   stores.expect(5, access(other, "second message"));
   word = other = 9;
-  EXPECT_EQ(stores.settle(5, behind)->what, "message");
-  EXPECT_EQ(stores.settle(5, behind)->what, "second message");
+  EXPECT_EQ(stores.settle(5, behind).value().what, "message");
+  EXPECT_EQ(stores.settle(5, behind).value().what, "second message");
   EXPECT_FALSE(stores.settle(5, behind));
 }
 
