@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/console.h"
+#include "core/io/output_ledger.h"
 #include "core/io/strict_json.h"
 #include "experiments/app/confinement.h"
 #include "experiments/app/kernel_command.h"
