@@ -12,6 +12,7 @@
 
 #include "backends/cuda/plain/ptx.h"
 #include "core/base/error.h"
+#include "experiments/kernels/assembly_text.h"
 
 namespace triptych::kernels {
 namespace {
@@ -200,7 +201,7 @@ class PtxCalls {
   std::string translate(std::string_view assembly) {
     std::string result, inline_text;
     bool is_inline = false;
-    for (const auto line : lines_of(assembly)) {
+    for (const auto line : split_lines(assembly)) {
       const auto word = trimmed(line);
       if (word == kInlineBegin || word == kInlineEnd) {
         is_inline = word == kInlineBegin;
@@ -217,16 +218,6 @@ class PtxCalls {
   }
 
  private:
-  static std::vector<std::string_view> lines_of(std::string_view text) {
-    std::vector<std::string_view> lines;
-    while (!text.empty()) {
-      const auto end = std::min(text.find('\n'), text.size());
-      lines.push_back(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return lines;
-  }
-
   /// The assembly in the place of inline assembly.
   std::string call_for(const std::string& text) {
     if (!trimmed(text).ends_with(';') && !trimmed(text).ends_with('}')) return text;  // x86

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cuda/plain/kernel_library.h"
+#include "experiments/kernels/assembly_text.h"
 
 namespace triptych::kernels {
 namespace {
@@ -24,16 +25,6 @@ constexpr std::string_view kSeparators = " \t";
 constexpr std::pair<std::string_view, std::string_view> kMathFunctions[] = {
     {"llvm.sin", "sin"},   {"llvm.cos", "cos"}, {"llvm.pow", "pow"},   {"llvm.exp", "exp"},
     {"llvm.exp2", "exp2"}, {"llvm.log", "log"}, {"llvm.log2", "log2"}, {"llvm.log10", "log10"}};
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 std::string_view unindented(std::string_view text) {
   const auto first = text.find_first_not_of(kSeparators);
@@ -164,13 +155,13 @@ bool is_defined(const Variable& variable) {
          !has_word(variable.before, "available_externally");
 }
 
-/// What a name stands for.
+/// The kind of a name.
 enum class Meaning : std::uint8_t { Function, LocalFunction, LocalVariable };
 
 class Rewriter {
  public:
   Rewriter(std::string_view assembly, std::size_t unit)
-      : lines_(lines_of(assembly)), local_suffix_(fmt::format(".unit{}", unit)) {
+      : lines_(split_lines(assembly)), local_suffix_(fmt::format(".unit{}", unit)) {
     for (const auto line : lines_) note_definition(line);
   }
 
@@ -398,7 +389,7 @@ std::string unwatched_code(std::string_view assembly, std::size_t unit) {
 
 std::string with_local_names(std::string_view assembly, std::size_t unit) {
   std::set<std::string_view> symbols, shared_by_files;
-  for (const auto line : lines_of(assembly)) {
+  for (const auto line : split_lines(assembly)) {
     const auto words = unindented(line);
     const auto blank = words.find_first_of(kSeparators);
     if (!words.starts_with('.') || blank == words.npos) continue;

@@ -157,8 +157,10 @@ class Counters(GpuTest):
         self.assertRegex(text, r"attention/1x64x64/causal +flash_attention +1 ")
 
     def test_a_kernel_of_a_composite_is_refused_rather_than_ignored(self):
+        self.expect_error(4, "bench", "attention", "--lengths", "8", "--kernel", "flashing",
+                          says=['no kernel "flashing" for Attention'])
         self.expect_error(4, "bench", "attention", "--lengths", "8", "--kernel", "flash",
-                          says=['no kernel "flash" for Attention'])
+                          "--contract", "bf16-exact", says=["sums keys block by block"])
         self.expect_error(4, "bench", "attention", "--backend", "cuda-emulated", "--lengths", "8",
                           "--kernel", "flash", "--contract", "bf16-exact", says=["sums keys tile by tile"])
 

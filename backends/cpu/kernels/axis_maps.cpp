@@ -344,7 +344,7 @@ void TapSum::sum_rows(const Piece& piece, const float* x, float* y, std::int64_t
   alignas(kAlignment) float line[kPiece];
   for_each_row(x, begin, end, [&](std::int64_t row, const std::vector<Term>& terms) {
     float* to = y + row * row_size_ + piece.begin;
-    // What lies behind a row is written next, unless another thread or piece owns it.
+    // The place behind a row is written next, unless another thread or piece owns it.
     const bool in_place = pieces_.size() == 1 && (end - row - 1) * row_size_ >= piece.width - size;
     float* sums = in_place ? to : line;
     if (piece.pairs && terms.size() == 1) {

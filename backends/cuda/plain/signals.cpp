@@ -53,7 +53,7 @@ thread_local Stacks* stacks = nullptr;
 thread_local Caught caught;
 std::array<struct sigaction, kSignals.size()> before;
 
-/// Of a timer of the processor's time that a thread uses.
+/// The signal of a timer of a thread's processor time.
 constexpr int kTickSignal = SIGVTALRM;
 /// Ticks without progress that end a thread.
 constexpr int kMostTicks = 8;

@@ -5,8 +5,8 @@
 
 __global__ void last_one(int* out) {
   __shared__ int last;
-  last = threadIdx.x;   // different values
-  int own = last + 0;   // read without a barrier
+  last = threadIdx.x;  // different values
+  int own = last + 0;  // read without a barrier
   __syncthreads();
   if (threadIdx.x == 0) out[blockIdx.x] = own >= 0 ? 1 : 0;
 }
