@@ -215,7 +215,7 @@ class Killed(OwnershipTest):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(process.wait)
         self.addCleanup(end_group, process.pid)
-        left = lambda: list(tmp.glob("triptych-kernel.*/.triptych-files/*.log"))
+        left = lambda: list(tmp.glob("triptych-*/.triptych-files/*log"))
         wait_for(started.exists)
         process.kill()
         process.wait()

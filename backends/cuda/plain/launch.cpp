@@ -31,8 +31,8 @@ constexpr std::uintptr_t kPlaces = 64;
 
 /// The most time of a thread whose steps nobody counts: more than a processor needs for them.
 std::chrono::microseconds time_of(std::uint64_t most_steps) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  return std::chrono::microseconds(std::min(most_steps, kMost));
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  return std::chrono::microseconds(std::min(most_steps, most));
 }
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes / 4096 + 1) * 4096; }

@@ -145,8 +145,8 @@ void probe_argument(const void* value, std::size_t bytes, std::size_t offset) {
   // address of a copy.
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const auto at = reinterpret_cast<std::uintptr_t>(value);
-  constexpr std::uintptr_t kNear = std::uintptr_t{1} << 18;
-  Shown parameter = {{}, bytes, offset, at - here >= kNear};
+  constexpr std::uintptr_t near = std::uintptr_t{1} << 18;
+  Shown parameter = {{}, bytes, offset, at - here >= near};
   parameter.bytes.resize(parameter.by_address ? sizeof(value) : bytes);
   std::memcpy(parameter.bytes.data(), parameter.by_address ? &value : value,
               parameter.bytes.size());
