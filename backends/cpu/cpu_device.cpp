@@ -7,6 +7,7 @@
 
 #include "backends/cpu/caches.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/measured_bandwidth.h"
 #include "backends/cpu/measured_peak.h"
 #include "backends/cpu/simd.h"
@@ -65,6 +66,8 @@ DeviceInfo describe_cpu(int threads) {
   info.facts.threads = threads;
   info.facts.simd = simd_name();
   info.facts.tile_unit = tile_unit_missing().empty() ? "AMX" : "none: " + tile_unit_missing();
+  const auto& dots_missing = microkernels().dots_missing;
+  info.facts.dot_unit = dots_missing.empty() ? "VDPBF16PS" : "none: " + dots_missing;
   info.facts.simd_lanes = simd_lanes();
   for (const auto& cache : data_caches()) info.facts.cache_bytes[cache.level] = cache.bytes;
   return info;

@@ -24,6 +24,7 @@ std::map<std::string, std::string> to_properties(const DeviceFacts& facts) {
   add("threads", facts.threads);
   add("simd", facts.simd);
   add("tile_unit", facts.tile_unit);
+  add("dot_unit", facts.dot_unit);
   for (const auto& [level, bytes] : facts.cache_bytes)
     properties[fmt::format("l{}{}_bytes", level, level == 1 ? "d" : "")] =
         fmt::format("{:.0f}", bytes);

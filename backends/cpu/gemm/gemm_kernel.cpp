@@ -19,12 +19,22 @@ Verdict accepts_gemm(const KernelQuery& query) {
   return Verdict::yes();
 }
 
+Verdict accepts_dots(const KernelQuery& query) {
+  const bool rounds = query.contract == Contract::Bf16Exact || query.contract == Contract::Bf16;
+  return rounds ? accepts_gemm(query) : Verdict::no("computes under bf16 and bf16-exact only");
+}
+
 Verdict accepts_image_gemm(const KernelQuery& query) {
   const auto& x = query.inputs[0].spec.shape;
   if (x.elements_between(2, x.rank()) > std::numeric_limits<std::int32_t>::max()) {
     return Verdict::no("has planes of 2^31 elements or more");
   }
   return accepts_gemm(query);
+}
+
+Verdict accepts_image_dots(const KernelQuery& query) {
+  const auto verdict = accepts_dots(query);
+  return verdict.accepted ? accepts_image_gemm(query) : verdict;
 }
 
 int device_threads(const Device& device) {

@@ -12,9 +12,13 @@ namespace triptych::cpu {
 /// Refuses the contracts that float32 microkernels cannot honour here.
 Verdict accepts_gemm(const KernelQuery& query);
 
+/// As accepts_gemm, for kernels that multiply pairs of bfloat16.
+Verdict accepts_dots(const KernelQuery& query);
+
 /// As accepts_gemm, for operators with an image as input 0: also refuses planes with more elements
 /// than 32 bits can count.
 Verdict accepts_image_gemm(const KernelQuery& query);
+Verdict accepts_image_dots(const KernelQuery& query);
 
 /// Threads of this backend's `device`.
 int device_threads(const Device& device);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/gemm/microkernel.h"
 
+#include <type_traits>
 #include <utility>
 
 #include <hwy/cache_control.h>
+
+#include "backends/cpu/gemm/dot_unit.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/microkernel.cpp"
@@ -18,6 +21,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Words = hn::ScalableTag<PairWord>;
+using DotWords = hn::ScalableTag<DotWord>;
 
 // Two vectors a row, and as many rows as leave registers for one row of b and one element of a.
 constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 14 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
@@ -41,6 +45,16 @@ HWY_INLINE hn::Vec<Words> multiply_add(hn::Vec<Words> a, hn::Vec<Words> b, hn::V
 #endif
 }
 
+/// The same with two bfloat16, one product after the other.
+HWY_INLINE hn::Vec<Floats> multiply_add(hn::Vec<DotWords> a, hn::Vec<DotWords> b,
+                                        hn::Vec<Floats> sum) {
+  const auto first = [](auto word) {
+    return hn::BitCast(Floats(), hn::And(word, hn::Set(DotWords(), 0xFFFF0000U)));
+  };
+  const auto second = [](auto word) { return hn::BitCast(Floats(), hn::ShiftLeft<16>(word)); };
+  return hn::MulAdd(second(a), second(b), hn::MulAdd(first(a), first(b), sum));
+}
+
 /// Result of a chain: one NaN for all, whichever the processor made of it, as on the
 /// array.
 HWY_INLINE hn::Vec<Floats> canonical(hn::Vec<Floats> sum) {
@@ -58,13 +72,14 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   constexpr auto rows = static_cast<std::int64_t>(sizeof...(R) / kVectors);
   const hn::ScalableTag<T> d;
   using V = hn::Vec<hn::ScalableTag<T>>;
+  const hn::ScalableTag<ProductSum<T>> s;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  V sums[] = {((void)R, hn::Zero(d))...};
+  hn::Vec<hn::ScalableTag<ProductSum<T>>> sums[] = {((void)R, hn::Zero(s))...};
   const auto in_c = [&](std::size_t r) {
     return tile.c + static_cast<std::ptrdiff_t>(r / kVectors) * tile.c_stride +
            static_cast<std::ptrdiff_t>(r % kVectors) * lanes;
   };
-  if (tile.accumulate && !tile.separate) ((sums[R] = hn::LoadU(d, in_c(R))), ...);
+  if (tile.accumulate && !tile.separate) ((sums[R] = hn::LoadU(s, in_c(R))), ...);
   const T* a = tile.a;
   T* packed_b = tile.packed_b;
   const auto a_row = kApart ? tile.a_row : 1;
@@ -78,7 +93,7 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
       hwy::Prefetch(ahead + 64 / sizeof(T));
     }
     if (tile.next_c != nullptr && outer < rows) {
-      const T* row = tile.next_c + outer * tile.c_stride;
+      const auto* row = tile.next_c + outer * tile.c_stride;
       hwy::Prefetch(row);
       hwy::Prefetch(row + 64 / sizeof(T));
     }
@@ -102,15 +117,15 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
     }
   }
   if (tile.accumulate && tile.separate) {
-    ((sums[R] = hn::Add(hn::LoadU(d, in_c(R)), sums[R])), ...);
+    ((sums[R] = hn::Add(hn::LoadU(s, in_c(R)), sums[R])), ...);
   }
-  (hn::StoreU(canonical(sums[R]), d, in_c(R)), ...);
+  (hn::StoreU(canonical(sums[R]), s, in_c(R)), ...);
 }
 
 template <std::size_t kVectors, bool kApart, class T, std::size_t kRows>
 void multiply_rows(const BasicMicroTile<T>& tile) {
   constexpr std::make_index_sequence<kRows * kVectors> vectors;
-  if constexpr (kVectors == 2) {
+  if constexpr (kVectors == 2 && !std::is_same_v<T, DotWord>) {
     if (tile.packed_b != nullptr) return multiply<kVectors, true, kApart>(tile, vectors);
   }
   multiply<kVectors, false, kApart>(tile, vectors);
@@ -194,12 +209,15 @@ template <std::size_t... kRowsMinusOne>
 void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run[kRowsMinusOne + 1] = multiply_rows<2, false, float, kRowsMinusOne + 1>), ...);
   ((all.run_pairs[kRowsMinusOne + 1] = multiply_rows<2, false, PairWord, kRowsMinusOne + 1>), ...);
+  ((all.dots.run[kRowsMinusOne + 1] = multiply_rows<2, false, DotWord, kRowsMinusOne + 1>), ...);
 }
 
 template <std::size_t... kRowsMinusOne>
 void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, float, kRowsMinusOne + 1>), ...);
   ((all.run_narrow_pairs[kRowsMinusOne + 1] = multiply_rows<1, false, PairWord, kRowsMinusOne + 1>),
+   ...);
+  ((all.dots.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, DotWord, kRowsMinusOne + 1>),
    ...);
 }
 
@@ -234,7 +252,7 @@ namespace {
 /// Apart from microkernels(), which is called for each block: an object that is returned by value
 /// would have it check its stack every time.
 HWY_NOINLINE const Microkernels& choose_microkernels() {
-  static const Microkernels chosen = HWY_DYNAMIC_DISPATCH(make_microkernels)();
+  static const Microkernels chosen = with_dot_unit(HWY_DYNAMIC_DISPATCH(make_microkernels)());
   return chosen;
 }
 

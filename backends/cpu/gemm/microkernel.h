@@ -1,12 +1,14 @@
 // The innermost loop of every matrix product and convolution: a register tile of C that walks over
 // ascending k. In float32 each element of C is one chain of fused multiply-adds, however k is cut
 // into calls. In integers a step of k is a pair: a 32-bit word with two int16 factors. Their
-// products are added to a wrapping int32.
+// products are added to a wrapping int32. A step of two bfloat16 continues the chain with both.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <string>
 
 namespace triptych::cpu {
 
@@ -19,6 +21,27 @@ constexpr PairWord pair_word(std::int32_t first, std::int32_t second) {
                                (static_cast<std::uint32_t>(second) << 16U));
 }
 
+/// Two bfloat16 of neighbouring k, the earlier one in the upper half: VDPBF16PS adds its product
+/// first.
+using DotWord = std::uint32_t;
+
+/// The word of two floats that are bfloat16 values. k even is `first`.
+constexpr DotWord dot_word(float first, float second) {
+  return std::bit_cast<DotWord>(first) | std::bit_cast<DotWord>(second) >> 16U;
+}
+
+/// The type of a sum of products of T.
+template <class T>
+struct ProductSumType {
+  using type = T;
+};
+template <>
+struct ProductSumType<DotWord> {
+  using type = float;
+};
+template <class T>
+using ProductSum = typename ProductSumType<T>::type;
+
 /// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner. `a` holds `rows` elements
 /// for each k, a_step from one k to the next (0: no gaps). Row k of b lies at b + outer * b_outer +
 /// inner * b_inner.
@@ -26,7 +49,7 @@ template <class T>
 struct BasicMicroTile {
   const T* a = nullptr;
   const T* b = nullptr;
-  T* c = nullptr;  ///< row r at c + r * c_stride
+  ProductSum<T>* c = nullptr;  ///< row r at c + r * c_stride
   std::int64_t c_stride = 0;
   std::int64_t k_outer = 1;
   std::int64_t k_inner = 0;
@@ -49,15 +72,22 @@ struct BasicMicroTile {
   std::int64_t ahead_step = 0;
   /// The tile of C after this one, of the same height, for prefetching one row per k_outer.
   /// nullptr: none.
-  const T* next_c = nullptr;
+  const ProductSum<T>* next_c = nullptr;
 };
 using MicroTile = BasicMicroTile<float>;
 using PairTile = BasicMicroTile<PairWord>;
+using DotTile = BasicMicroTile<DotWord>;
 
 inline constexpr int kMaxTileRows = 14;
 /// A panel of so few rows makes too few chains to hide the latency of an addition.
 inline constexpr int kMostFewRows = 2;
 inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
+
+/// Tiles of bfloat16 pairs. Their bits are those of the chain of fused multiply-adds over all k.
+struct DotKernels {
+  std::array<void (*)(const DotTile&), kMaxTileRows + 1> run = {};           ///< by number of rows
+  std::array<void (*)(const DotTile&), kMaxNarrowRows + 1> run_narrow = {};  ///< by number of rows
+};
 
 /// The microkernels of one instruction set.
 struct Microkernels {
@@ -74,6 +104,10 @@ struct Microkernels {
   /// By number of rows: tiles with a_row.
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_apart = {};
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_narrow_apart = {};
+  /// By an instruction of the processor (dot_unit.h), else by a stand-in with the same bits.
+  DotKernels dots;
+  /// Empty when `dots` are faster than `run`, else why they are not.
+  std::string dots_missing;
   int few_panels = 0;  ///< that run_few takes, side by side in c
   /// By number of rows: tiles of so many panels, the next one `b_panel` elements behind. For
   /// k_outer 1 and chains that start at +0.
@@ -91,6 +125,10 @@ struct Microkernels {
   void run_tile(std::int64_t rows, const PairTile& tile, bool narrow = false) const {
     const auto r = static_cast<std::size_t>(rows);
     narrow ? run_narrow_pairs[r](tile) : run_pairs[r](tile);
+  }
+  void run_tile(std::int64_t rows, const DotTile& tile, bool narrow = false) const {
+    const auto r = static_cast<std::size_t>(rows);
+    narrow ? dots.run_narrow[r](tile) : dots.run[r](tile);
   }
 };
 

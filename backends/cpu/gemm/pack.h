@@ -88,6 +88,16 @@ constexpr std::int64_t pair_depth(std::int64_t channels, std::int64_t taps) {
   return ceil_div(channels, 2) * taps;
 }
 
+/// Words that hold `k` elements of bfloat16.
+constexpr std::int64_t dot_depth(std::int64_t k) { return ceil_div(k, 2); }
+
+/// Rounds and packs as pack_rows, in words of two k. The second of a last word may be +0.
+void pack_dot_rows(const RowSource& source, std::int64_t m, DotWord* to);
+
+/// Element (i, j) of `to` is the word, as bits, of elements (2 i, j) and (2 i + 1, j) of `from`, or
+/// of `beyond` where there is none. Both have `rows` rows of `width`, and may begin at one place.
+void join_rows(const float* from, std::int64_t rows, std::int64_t width, float beyond, float* to);
+
 /// The patches of x that a convolution multiplies with its weights, as the columns of a matrix B
 /// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]). Row k =
 /// tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0], x *
@@ -124,10 +134,18 @@ void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float
 /// Packs columns `n`, as many as a vector holds at most, for all of K: [k][lanes of a vector].
 void pack_patch_tile(const PatchGrid& grid, const float* x, Range n, float* to, Rounding rounding);
 
+/// Rounds and packs as pack_patches, in words of two k. The second of a last word may be -0: its
+/// product with the +0 of pack_dot_rows changes no sum. `k` counts words.
+void pack_dot_patches(const PatchGrid& grid, const float* x, Range k, Range n, DotWord* panels);
+
 /// The same as pack_patches for a plain matrix B, element (k, n) at data + k * stride + n, or n *
 /// stride + k when `transposed`.
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding);
+
+/// The same in words of two k, of `depth` elements of K. `k` counts words.
+void pack_dot_columns(const float* data, std::int64_t stride, bool transposed, std::int64_t depth,
+                      Range k, Range n, DotWord* panels);
 
 /// Elements that pack_columns and pack_patches write for all `n` columns.
 std::int64_t packed_columns(std::int64_t n, std::int64_t k);

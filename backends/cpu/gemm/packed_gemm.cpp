@@ -50,7 +50,7 @@ void PackedGemm::run(const BasicGemmOperands<T>& operands, std::byte* scratch) c
 template <class T>
 void PackedGemm::run_block(const BasicGemmOperands<T>& operands, const Block& block,
                            T* scratch) const {
-  T* sums = scratch + blocks_.panel_elements();
+  auto* sums = reinterpret_cast<ProductSum<T>*>(scratch + blocks_.panel_elements());
   blocks_.for_each_depth([&](Range k) {
     pack(operands, block, k, scratch);
     multiply(operands, block, k, scratch, sums);
@@ -84,7 +84,7 @@ void PackedGemm::pack(const BasicGemmOperands<T>& operands, const Block& block, 
 
 template <class T>
 void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& block, Range k,
-                          const T* panels, T* sums) const {
+                          const T* panels, ProductSum<T>* sums) const {
   const T* a = operands.rows(block.batch);
   const bool skips = operands.live(block.n).has_value();
   const auto& kernels = microkernels();
@@ -130,5 +130,6 @@ TilePrefetch<T> PackedGemm::prefetch(const Block& block, Range k, const T* a,
 
 template void PackedGemm::run(const BasicGemmOperands<float>&, std::byte*) const;
 template void PackedGemm::run(const BasicGemmOperands<PairWord>&, std::byte*) const;
+template void PackedGemm::run(const BasicGemmOperands<DotWord>&, std::byte*) const;
 
 }  // namespace triptych::cpu

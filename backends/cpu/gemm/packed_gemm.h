@@ -1,6 +1,7 @@
 // Batches of matrix products C = A B. A is packed already (pack_rows). The caller packs blocks of B
 // as they are needed, and stores finished blocks of C.
-// Elements are float, or PairWord for int8 operands: then K counts pairs, and C is int32.
+// Elements are float, or words of two k, which K counts then: PairWord for int8 operands, with
+// int32 sums, and DotWord for bfloat16.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +37,7 @@ class BasicGemmOperands {
   /// packed nor multiplied, also for infinities in A. Nothing: all of it.
   virtual std::optional<Range> live(Range) const { return {}; }
   /// Receives a finished block. Called once for every element, from any thread.
-  virtual void store(std::int64_t batch, const BasicGemmBlock<T>& block) const = 0;
+  virtual void store(std::int64_t batch, const BasicGemmBlock<ProductSum<T>>& block) const = 0;
 };
 using GemmOperands = BasicGemmOperands<float>;
 
@@ -66,7 +67,7 @@ class PackedGemm {
   /// Adds the products of A, packed for all of K, with the packed panels of a block to its sums.
   template <class T>
   void multiply(const BasicGemmOperands<T>& operands, const Block& block, Range k, const T* panels,
-                T* sums) const;
+                ProductSum<T>* sums) const;
   template <class T>
   TilePrefetch<T> prefetch(const Block& block, Range k, const T* a, std::int64_t tile) const;
   std::int64_t thread_elements() const;

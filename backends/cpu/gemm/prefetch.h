@@ -16,7 +16,8 @@ struct TilePrefetch {
 
   /// Makes `tile`, which meets `panel`, fetch the panel's share, and rows of `next_c` if not
   /// nullptr. Steps of k that `fetches` does not divide fetch once.
-  void add_to(BasicMicroTile<T>& tile, std::int64_t panel, const T* next_c = nullptr) const {
+  void add_to(BasicMicroTile<T>& tile, std::int64_t panel,
+              const ProductSum<T>* next_c = nullptr) const {
     if (tile.k_inner % fetches == 0) {
       tile.k_outer = fetches;
       tile.k_inner /= fetches;

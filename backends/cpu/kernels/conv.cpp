@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
+#include "backends/cpu/gemm/dot_unit.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/kernels/conv_store.h"
@@ -124,9 +125,17 @@ std::vector<LevelTraffic> conv_traffic(const KernelQuery& query, const Device& d
                         Caches::of(device));
 }
 
+Verdict worth_dots(const KernelQuery& query) {
+  const auto g = query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+  return worth_on_dots(g.group_out(), g.group_in() * g.taps());
+}
+
 }  // namespace
 
 void add_conv_kernels(KernelList& list) {
+  list.push_back(
+      {Conv::kName, "dots", &accepts_image_dots, &prepare_conv<ConvGemm<Conv, DotArithmetic>>});
+  list.back().worth = &worth_dots;
   list.push_back(
       {Conv::kName, "gemm", &accepts_image_gemm, &prepare_conv<ConvGemm<Conv, FloatArithmetic>>});
   list.back().traffic = &conv_traffic;

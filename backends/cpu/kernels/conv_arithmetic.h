@@ -124,6 +124,24 @@ struct FloatArithmetic {
   }
 };
 
+/// Operands rounded to bfloat16, in words of two k.
+struct DotArithmetic {
+  using Element = float;
+  using Word = DotWord;
+  using Finish = FloatFinish;
+
+  explicit DotArithmetic(Contract) {}
+  static std::int64_t depth(std::int64_t channels, std::int64_t taps) {
+    return dot_depth(channels * taps);
+  }
+  void pack(const BasicRowSource<float>& source, std::int64_t m, DotWord* to) const {
+    pack_dot_rows(source, m, to);
+  }
+  void pack(const PatchGrid& grid, const float* x, Range k, Range n, DotWord* panels) const {
+    pack_dot_patches(grid, x, k, n, panels);
+  }
+};
+
 /// int8 operands and wrapping int32 sums, for every contract.
 template <class FinishT>
 struct IntegerArithmetic {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/gemm/dot_unit.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/kernels/conv_store.h"
@@ -54,8 +55,7 @@ class ConvTransposeGemm : public Kernel {
         arithmetic_(query.contract),
         phases_(make_phases()),
         weights_(
-            g_.in_channels * Arithmetic::depth(g_.group_out(), g_.taps()),
-            [this](const Element* from, Word* to) { pack_weights(from, to); },
+            packed_words(), [this](const Element* from, Word* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {
     for (const auto& phase : phases_) {
       gemms_.emplace_back(
@@ -117,6 +117,11 @@ class ConvTransposeGemm : public Kernel {
   /// Words of K.
   static std::int64_t depth(const Phase& phase) {
     return Arithmetic::depth(phase.grid.channels, std::ssize(phase.taps));
+  }
+
+  std::int64_t packed_words() const {
+    const auto& last = phases_.back();
+    return last.weights + g_.groups * last.rows * depth(last);
   }
 
   typename PatchOperands<Arithmetic>::Layout layout(const Phase& phase) const {
@@ -224,9 +229,18 @@ std::vector<LevelTraffic> conv_transpose_traffic(const KernelQuery& query, const
   return levels;
 }
 
+Verdict worth_dots(const KernelQuery& query) {
+  const auto g =
+      query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+  return worth_on_dots(g.group_in(), g.group_out());
+}
+
 }  // namespace
 
 void add_conv_transpose_kernels(KernelList& list) {
+  list.push_back({ConvTranspose::kName, "dots", &accepts_image_dots,
+                  &prepare_conv<ConvTransposeGemm<ConvTranspose, DotArithmetic>>});
+  list.back().worth = &worth_dots;
   list.push_back({ConvTranspose::kName, "gemm", &accepts_image_gemm,
                   &prepare_conv<ConvTransposeGemm<ConvTranspose, FloatArithmetic>>});
   list.back().traffic = &conv_transpose_traffic;

@@ -5,13 +5,17 @@
 // partial sums between slices, so every element is one chain.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
+#include "backends/cpu/gemm/dot_unit.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/simd.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/ops/conv.h"
@@ -94,11 +98,21 @@ class WeightColumns {
   std::int64_t unit_rows_;  ///< kernel rows of one unit
 };
 
+ConvGeometry geometry_of(const KernelQuery& query) {
+  return query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
+                                                 query.inputs[1].spec.shape);
+}
+
+/// In floats, or kDots: in words of two neighbouring positions of a row of dy, and of the values of
+/// x that these meet.
+template <bool kDots>
 class ConvWeightGradientGemm : public Kernel {
+  using Word = std::conditional_t<kDots, DotWord, float>;
+  static constexpr std::int64_t kPositions = kDots ? 2 : 1;  ///< of a word
+
  public:
   ConvWeightGradientGemm(const KernelQuery& query, const Device& device)
-      : g_(query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
-                                                   query.inputs[1].spec.shape)),
+      : g_(geometry_of(query)),
         x_stride_(query.inputs[0].outer_stride),
         dy_stride_(query.inputs[1].outer_stride),
         dw_stride_(query.outputs[0].outer_stride),
@@ -112,7 +126,16 @@ class ConvWeightGradientGemm : public Kernel {
     cut_slices();
   }
 
-  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
+  static Verdict accepts(const KernelQuery& query) {
+    if (!kDots) return accepts_gemm(query);
+    if (geometry_of(query).window.out[1] % 2 != 0)
+      return Verdict::no("has rows with an odd number of outputs");
+    return accepts_dots(query);
+  }
+  static Verdict worth(const KernelQuery& query) {
+    const auto g = geometry_of(query);
+    return worth_on_dots(g.group_out(), g.batch * g.out_plane());
+  }
   static std::vector<LevelTraffic> traffic(const KernelQuery& query, const Device& device) {
     return packed_traffic(ConvWeightGradientGemm(query, device).product(), Caches::of(device));
   }
@@ -237,7 +260,8 @@ class ConvWeightGradientGemm : public Kernel {
     return slice.back().position + slice.back().rows.size() * width;
   }
 
-  /// dy as packed rows: tile after tile, [position][rows of the tile].
+  /// dy as packed rows: tile after tile, [position][rows of the tile]. The words of a band begin
+  /// where its floats do.
   void pack_dy(const Slice& slice, const float* dy, float* to) const {
     const auto width = g_.window.out[1];
     const auto depth = positions(slice, width);
@@ -249,8 +273,10 @@ class ConvWeightGradientGemm : public Kernel {
         for (const auto& band : slice) {
           const float* from =
               dy + band.image * dy_stride_ + channel * g_.out_plane() + band.rows.begin * width;
-          transpose_matrix({from, g_.out_plane(), height, band.rows.size() * width},
-                           to + channel * depth + band.position * height, height, rounding_);
+          float* packed = to + channel * depth + band.position * height;
+          const auto positions = band.rows.size() * width;
+          transpose_matrix({from, g_.out_plane(), height, positions}, packed, height, rounding_);
+          if (kDots) join_rows(packed, positions, height, 0.0F, packed);
         }
       }
     });
@@ -284,6 +310,16 @@ class ConvWeightGradientGemm : public Kernel {
                        pitch, rounding_);
     }
     std::fill(to + (left + used) * pitch, to + padded_width_ * pitch, 0.0F);
+    if (kDots) join_positions(to, w.stride[1] * pitch, padded_width_ * pitch);
+  }
+
+  /// A word of each value and the one `step` values behind it, up to the last that has one.
+  static void join_positions(float* values, std::int64_t step, std::int64_t count) {
+    simd([=] {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count - step; ++i)
+        values[i] = std::bit_cast<float>(dot_word(values[i], values[i + step]));
+    });
   }
 
   void multiply(const Slice& slice, std::int64_t index, const float* dy, const float* x,
@@ -293,28 +329,30 @@ class ConvWeightGradientGemm : public Kernel {
     const auto& w = g_.window;
     const auto depth = positions(slice, w.out[1]);
     const auto step = std::max<std::int64_t>(1, kDepth / w.out[1]);
-    const float* a = dy + task.group * g_.group_out() * depth;
+    const auto* words = reinterpret_cast<const Word*>(x);
+    const auto* a = reinterpret_cast<const Word*>(dy) + task.group * g_.group_out() * depth;
     for (const auto& band : slice) {
       const auto rows = band_rows(band.rows);
-      const float* b = x + band.x + task.group * rows * row_floats();
+      const Word* b = words + band.x + task.group * rows * row_floats();
       for (std::int64_t row = 0; row < band.rows.size(); row += step) {
-        const auto position = band.position + row * w.out[1];
+        const auto position = band.position + row * w.out[1] / kPositions;
         for (std::int64_t panel = 0; panel < columns_.unit_panels(); ++panel) {
           for (auto tile = task.tiles.begin; tile < task.tiles.end; ++tile) {
             const auto height = tiles_.height(tile);
             const auto first = tiles_.begin(task.tiles.begin);
-            kernels.run[static_cast<std::size_t>(height)](
-                {.a = a + tiles_.begin(tile) * depth + position * height,
-                 .b = b + row * w.stride[0] * row_floats() +
-                      columns_.panel_offset(task.unit, panel, row_floats()),
-                 .c = block + (tiles_.begin(tile) - first) * block_stride() +
-                      panel * kernels.columns,
-                 .c_stride = block_stride(),
-                 .k_outer = std::min(step, band.rows.size() - row),
-                 .k_inner = w.out[1],
-                 .b_outer = w.stride[0] * row_floats(),
-                 .b_inner = w.stride[1] * columns_.pitch(),
-                 .accumulate = &slice != &slices_.front() || position > 0});
+            kernels.run_tile(
+                height,
+                BasicMicroTile<Word>{.a = a + tiles_.begin(tile) * depth + position * height,
+                                     .b = b + row * w.stride[0] * row_floats() +
+                                          columns_.panel_offset(task.unit, panel, row_floats()),
+                                     .c = block + (tiles_.begin(tile) - first) * block_stride() +
+                                          panel * kernels.columns,
+                                     .c_stride = block_stride(),
+                                     .k_outer = std::min(step, band.rows.size() - row),
+                                     .k_inner = w.out[1] / kPositions,
+                                     .b_outer = w.stride[0] * row_floats(),
+                                     .b_inner = kPositions * w.stride[1] * columns_.pitch(),
+                                     .accumulate = &slice != &slices_.front() || position > 0});
           }
         }
       }
@@ -348,12 +386,16 @@ class ConvWeightGradientGemm : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> prepare_plain_weight_gradient(const KernelQuery& query, Device& device) {
-  return std::make_unique<ConvWeightGradientGemm>(query, device);
+  return std::make_unique<ConvWeightGradientGemm<false>>(query, device);
 }
 
 void add_conv_weight_gradient_kernels(KernelList& list) {
-  list.push_back(kernel_entry<ConvWeightGradientGemm>(ConvWeightGradient::kName, "gemm"));
-  list.back().traffic = &ConvWeightGradientGemm::traffic;
+  using Floats = ConvWeightGradientGemm<false>;
+  using Dots = ConvWeightGradientGemm<true>;
+  list.push_back(kernel_entry<Dots>(ConvWeightGradient::kName, "dots"));
+  list.back().worth = &Dots::worth;
+  list.push_back(kernel_entry<Floats>(ConvWeightGradient::kName, "gemm"));
+  list.back().traffic = &Floats::traffic;
 }
 
 }  // namespace triptych::cpu

@@ -236,7 +236,7 @@ TEST_F(ConvKernels, convolution_is_one_chain_over_row_column_channel) {
     const auto op = with_window<Conv>(problem);
     const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
     const auto chains = conv_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
-    for (const auto kernel : {"", "gemm", "gemm-channels", "gemm-in-place"}) {
+    for (const auto kernel : {"", "dots", "gemm", "gemm-channels", "gemm-in-place"}) {
       const bool lays_out = std::string_view(kernel) == "gemm-in-place";
       if (lays_out && !WindowPlane::pays(op.geometry(x.shape(), w.shape()).window)) continue;
       expect_everywhere(op, x, w, chains, problem.name(), kernel);
@@ -265,7 +265,8 @@ TEST_F(ConvKernels, transposed_convolution_is_one_chain_over_the_taps_of_its_pha
     const auto w = random_tensor(problem.w(), 1);
     const auto chains =
         conv_transpose_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
-    expect_everywhere(op, x, w, chains, problem.name());
+    for (const auto kernel : {"", "dots"})
+      expect_everywhere(op, x, w, chains, problem.name(), kernel);
   }
 }
 
@@ -278,6 +279,7 @@ TEST_F(ConvKernels, weight_gradient_is_one_chain_over_image_row_column) {
     const auto dy = random_tensor(image_shape(rank, g.batch, g.out_channels, g.window.out), 1);
     const auto chains = weight_gradient_chains(g, rounded(x), rounded(dy));
     expect_everywhere(op, x, dy, chains, problem.name());
+    if (g.window.out[1] % 2 == 0) expect_everywhere(op, x, dy, chains, problem.name(), "dots");
   }
 }
 
