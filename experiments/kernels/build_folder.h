@@ -87,6 +87,9 @@ class BuildFolder {
   std::optional<KeptHeaders> kept_;
 };
 
+/// The file among program_headers() in the place of a program's code for a GPU.
+inline constexpr const char* kEmptyFatBinary = "empty.fatbin";
+
 /// Headers that a whole program finds before those of the system, in "cuda".
 Headers program_headers();
 

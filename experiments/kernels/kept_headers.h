@@ -1,4 +1,4 @@
-// The headers that plain kernels are compiled with, in the user's cache. There the compilers'
+// Headers that kernels and programs are compiled with, in the user's cache. There the compilers'
 // precompiled forms of the first of them stay valid, which save half of a compilation or more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

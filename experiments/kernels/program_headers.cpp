@@ -104,6 +104,7 @@ constexpr std::string_view kBeforeRandom =
 
 Headers program_headers() {
   Headers files;
+  files[kEmptyFatBinary] = "";
   const fs::path folder = "cuda";
   for (const char* header : kDeclaredHeaders) files[folder / header] = kDeclarations;
   for (const auto& [header, what] : kMissingLibraries) {

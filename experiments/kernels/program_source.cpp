@@ -110,12 +110,9 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 class ProgramBuild {
  public:
   ProgramBuild(const ProgramSource& source, const fs::path& folder, std::string compiler)
-      // Precompiled, the host's and the device's operator new are one for clang.
       : source_(source),
-        folder_(folder, program_headers(), /*is_kept=*/false),
-        compiler_(std::move(compiler)) {
-    folder_.write("empty.fatbin", "");
-  }
+        folder_(folder, program_headers(), /*is_kept=*/true),
+        compiler_(std::move(compiler)) {}
 
   void compile_host(std::size_t file) const {
     Words command = front_end(file);
@@ -123,7 +120,7 @@ class ProgramBuild {
     command.emplace_back("-c");
     if (has_kernels(file)) {
       append(command, "-Xclang -fcuda-include-gpubinary -Xclang");
-      command.push_back((folder_.path() / "empty.fatbin").string());
+      command.push_back((folder_.headers() / kEmptyFatBinary).string());
     }
     folder_.run(command, step("host", file), source_.files[file].string());
   }
@@ -248,11 +245,12 @@ class ProgramBuild {
     append(command, kAllFiles);
     append(command, kTargetOptions);
     // In this order, since <cuda/barrier> is not the <barrier> of the first folder.
-    command.push_back("-I" + (folder_.path() / "cuda").string());
-    command.push_back("-I" + folder_.path().string());
+    command.push_back("-I" + (folder_.headers() / "cuda").string());
+    command.push_back("-I" + folder_.headers().string());
     if (language == Language::Cuda) {
+      // Not precompiled: the host's and the device's operator new would be one for clang.
       command.emplace_back("-include");
-      command.push_back((folder_.path() / "backends/cuda/program/prelude.h").string());
+      command.push_back((folder_.headers() / "backends/cuda/program/prelude.h").string());
     }
     command.insert(command.end(), source_.options.begin(), source_.options.end());
     command.push_back(source_.files[file].string());

@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from support import SOURCE, ProgramTest, main
+from support import SOURCE, ProgramTest, compile_through_ccache, main
 
 PROGRAMS = SOURCE / "tests" / "cli" / "programs"
 
@@ -131,4 +131,5 @@ class Driver(ProgramTest):
 
 
 if __name__ == "__main__":
+    compile_through_ccache()
     main()

@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from support import ALL_CASES, SOURCE, ProgramTest, main
+from support import ALL_CASES, SOURCE, ProgramTest, compile_through_ccache, main
 
 PROGRAMS = SOURCE / "tests" / "cli" / "programs"
 
@@ -389,7 +389,10 @@ class Programs(ProgramTest):
 
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")
-        self.expect_error(2, "kernel", "run", "blas.cu", says=["blas.cu:1", "cuBLAS: not emulated"])
+        cache = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        for kept in (False, True):  # the second compilation finds the headers in the user's cache
+            self.expect_error(2, "kernel", "run", "blas.cu", says=["blas.cu:1", "cuBLAS: not emulated"], env=cache)
+            self.assertEqual(any(self.folder.glob("cache/triptych/headers/*/backends/cuda/program/prelude.h")), kept)
 
     def test_a_report_follows_the_programs_output(self):
         text = self.succeed("kernel", "run", str(PROGRAMS / "vector_add.cu"), "64").stdout
@@ -399,4 +402,5 @@ class Programs(ProgramTest):
 
 
 if __name__ == "__main__":
+    compile_through_ccache()
     main()

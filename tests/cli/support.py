@@ -29,6 +29,17 @@ NVCC = shutil.which("nvcc")
 os.environ["PATH"] = ":".join(folder for folder in os.environ["PATH"].split(":")
                               if shutil.which("g++", path=folder) or not shutil.which("nvcc", path=folder))
 
+# The compilers as links to ccache, where Debian's package has them.
+CCACHE = "/usr/lib/ccache"
+
+
+def compile_through_ccache():
+    """Keeps the results of the compilers that the program starts: equal sources in folders of a constant name
+    are compiled once. The names of these folders are not part of the result."""
+    os.environ["PATH"] = f"{CCACHE}:{os.environ['PATH']}"
+    os.environ["CCACHE_NOHASHDIR"] = "1"
+
+
 GREY, RGB, GREY_ALPHA, RGBA = 0, 2, 4, 6
 CHANNELS = {GREY: 1, RGB: 3, GREY_ALPHA: 2, RGBA: 4}
 
