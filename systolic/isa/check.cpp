@@ -121,6 +121,13 @@ struct RowWalk {
     return fmt::format("{} is rows {} to {} of the {}, which has {}", name, first, last, memory,
                        rows);
   }
+  /// The first of `count` visits that is to this row. `count`: none is.
+  std::int64_t visit_of(std::int64_t visited, std::uint32_t count) const {
+    const std::int64_t distance = visited - first;
+    if (step == 0) return distance == 0 ? 0 : count;
+    const std::int64_t i = distance / step;
+    return distance % step == 0 && i >= 0 && i < count ? i : count;
+  }
 };
 
 /// The operands in the vector memory.
@@ -144,11 +151,9 @@ std::string check_vector_rows(const VectorOp& op, const MachineConfig& machine) 
     problem =
         RowWalk{"a", op.a, op.a_step}.leaves(op.count, machine.accumulator_rows, "accumulators");
   if (!problem.empty()) return problem;
-  std::vector<std::uint32_t> written(machine.vector_rows, op.count);  // by which row of the result
-  for (std::uint32_t i = op.count; i-- > 0;) written[static_cast<std::size_t>(result.row(i))] = i;
   for (const RowWalk& operand : operands)
     for (std::uint32_t i = 0; i < op.count; ++i)
-      if (written[static_cast<std::size_t>(operand.row(i))] < i)
+      if (result.visit_of(operand.row(i), op.count) < i)
         return fmt::format("reads row {} of the vector memory as {}, after it has written it",
                            operand.row(i), operand.name);
   return {};

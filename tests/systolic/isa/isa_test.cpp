@@ -205,6 +205,20 @@ TEST(Check, refuses_vector_instructions_that_no_unit_can_run) {
               testing::EndsWith("reads row 2 of the vector memory as b, after it has written it"));
 }
 
+TEST(Check, knows_the_rows_that_a_vector_operation_has_written_by_any_step) {
+  const auto complain = [](const std::string& destination, const std::string& b) {
+    return complaint_with_vectors(
+        "vector_op operation=add a=15 count=3 destination=" + destination + " b=" + b + "\nhalt");
+  };
+  EXPECT_EQ(complain("8 step=-2", "7 b_step=-2"), "accepted") << "between the results";
+  EXPECT_EQ(complain("8 step=-2", "8 b_step=-2"), "accepted") << "before each is written";
+  EXPECT_EQ(complain("8 step=-2", "10 b_step=-3"), "accepted") << "on both sides";
+  EXPECT_EQ(complain("8 step=0", "8 b_step=1"), "accepted") << "in front of the first result";
+  EXPECT_THAT(complain("8 step=-2", "4 b_step=1"), testing::HasSubstr("reads row 6 "));
+  EXPECT_THAT(complain("8 step=-2", "9 b_step=-1"), testing::HasSubstr("reads row 8 "));
+  EXPECT_THAT(complain("8 step=0", "8 b_step=0"), testing::HasSubstr("reads row 8 "));
+}
+
 TEST(Check, refuses_registers_that_were_not_loaded) {
   const std::string setup = "set_output out_height=1 out_width=1\n";
   const std::string store = "store count=1 rows_left=1 columns_left=1 columns=2 ";
