@@ -1,9 +1,11 @@
 // The product of Hopper under every schedule that a GPU may choose, and with one planted mistake
-// each (hopper_mistakes.cmake), which the emulator has to find under every one of them.
+// each (hopper_mistakes.cmake), which the emulator has to find under every one of them. Mistakes run
+// under a schedule of each kind; TRIPTYCH_ALL_CASES=1, as in the part `cases`, runs all four.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -106,9 +108,10 @@ class HopperMistake : public testing::TestWithParam<Mistake> {
 
 TEST_P(HopperMistake, is_found_under_every_schedule) {
   run(0, OperandReads::Latest);
+  run(2, OperandReads::Earliest);
+  if (std::getenv("TRIPTYCH_ALL_CASES") == nullptr) return;
   run(0, OperandReads::Earliest);
   run(1, OperandReads::Latest);
-  run(2, OperandReads::Earliest);
 }
 
 using enum FaultKind;
