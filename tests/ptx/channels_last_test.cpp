@@ -112,6 +112,9 @@ TEST(CompiledChannelsLast, layers_have_the_bits_of_the_emulation) {
   expect_bits_of_emulation(cuda::wide_convolution({1, 64, 16, 17}, 72));
   expect_bits_of_emulation(cuda::wide_convolution({3, 64, 9, 19}, 200));  // whole tiles, too
   expect_bits_of_emulation(cuda::wide_convolution({2, 64, 16, 17}, 64));  // wide ones
+  for (const std::int64_t width : {16, 17}) {                             // divided products
+    expect_bits_of_emulation(cuda::wide_convolution({1, 128, 17, width}, 72));
+  }
 }
 
 TEST(CompiledChannelsLast, gradients_of_poolings_have_the_bits_of_the_emulation) {

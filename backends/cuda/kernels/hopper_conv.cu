@@ -2,6 +2,7 @@
 // positions of the output, k taps and channels. No patch is ever stored: the positions of a tile
 // are a box of pixels (of several images where one is too small). The operand of a tap is the same
 // box of the image shifted by the tap, and the copy engine fills it with zeros outside the image.
+// Blocks that divide k leave their sums in scratch memory, in planes.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
@@ -26,31 +27,39 @@ struct HopperConvProblem {
   int box_width = 0, box_height = 0, box_images = 0;  ///< powers of two
   std::int64_t rows = 0, width = 0, height = 0, images = 0;
   std::int64_t row_tiles = 0, across = 0, down = 0, deep = 0;
+  int split_steps = 0;  ///< of a block's share of k
   Global<Out> y;
+  std::int64_t y_split = 0;  ///< elements from the sums of a share to those of the next
   std::int64_t y_image = 0;  ///< elements from an image to the next
   std::int64_t y_step = 0;   ///< from a plane, or a position, to the next
   bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
   FloatFinish finish;
 
-  /// Its first channel and position.
+  /// Its first channel and position, and its share of k.
   struct Tile {
-    int m, x, y, image;
+    int m, x, y, image, split;
   };
+  __device__ std::int64_t tiles() const { return row_tiles * across * down * deep; }
   __device__ Tile tile(std::int64_t number) const {
-    const TileNumber at = tile_number(number, row_tiles, across * down * deep);
+    const TileNumber at = tile_number(number % tiles(), row_tiles, across * down * deep);
     const std::int64_t x = at.n % across, row = at.n / across % down, image = at.n / across / down;
     return {static_cast<int>(at.m) * Tiles::kRows, static_cast<int>(x) << box_width,
-            static_cast<int>(row) << box_height, static_cast<int>(image) << box_images};
+            static_cast<int>(row) << box_height, static_cast<int>(image) << box_images,
+            static_cast<int>(number / tiles())};
   }
-  __device__ int steps() const { return tap_count * channel_steps; }
+  __device__ int steps() const { return split_steps; }
+  /// Steps behind the last tap read a tap and an image that are not there, which are zeros.
   __device__ void load(Tiles& tiles, int stage, const Tile& tile, int step,
                        PhaseBarrier& full) const {
+    step += tile.split * split_steps;
     const int number = step / channel_steps;
     const int channel = step % channel_steps * Tiles::kDepth;
-    const Tap tap = taps[number];
+    const bool is_step = number < tap_count;
+    const Tap tap = taps[is_step ? number : 0];
+    const int image = is_step ? tile.image : static_cast<int>(images);
     load_box(tiles.a, stage * Tiles::kRows, weights, {channel, number, tile.m, 0}, full);
     load_box(tiles.b, stage * Tiles::kColumns, pixels,
-             {channel, tile.x + tap.dx, tile.y + tap.dy, tile.image}, full);
+             {channel, tile.x + tap.dx, tile.y + tap.dy, image}, full);
   }
   /// A position of the output.
   struct Pixel {
@@ -79,7 +88,8 @@ struct HopperConvProblem {
     const Pixel to = pixel(tile, n);
     if (channel >= rows || !to.inside) return;
     const std::int64_t x = to.x;
-    const std::int64_t at = to.image * y_image + channel * y_step + to.y * width + x;
+    const std::int64_t at =
+        tile.split * y_split + to.image * y_image + channel * y_step + to.y * width + x;
     first = finish(channel, canonical(first));
     second = finish(channel, canonical(second));
     if (whole_pairs) {
@@ -90,6 +100,56 @@ struct HopperConvProblem {
     if (x + 1 < width) y[at + 1] = second;
   }
 };
+
+/// Sums of shares of k: [share, image, channel, position].
+struct ConvShares {
+  Global<const float> sums;
+  int count = 1;
+  std::int64_t share = 0;  ///< elements
+  std::int64_t channels = 1, positions = 1;
+  FloatFinish finish;
+
+  /// The finished elements of a channel from `at` of a share on.
+  template <int kEach>
+  __device__ Vector<float, kEach> sum(std::int64_t at) const {
+    Vector<float, kEach> total = sums.template load<kEach>(at);
+    for (int i = 1; i < count; ++i) {
+      const auto next = sums.template load<kEach>(i * share + at);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) total[e] += next[e];
+    }
+    return total;
+  }
+  template <int kEach>
+  __device__ Vector<float, kEach> finished(std::int64_t channel, Vector<float, kEach> total) const {
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) total[e] = finish(channel, canonical(total[e]));
+    return total;
+  }
+};
+
+/// y in planes: a thread per element.
+__global__ void add_conv_shares_kernel(ConvShares shares, Global<float> y, std::int64_t y_image) {
+  const std::int64_t image = shares.channels * shares.positions;
+  for (auto i = global_thread(); i < shares.share; i += all_threads()) {
+    const std::int64_t at = i % image;
+    y[i / image * y_image + at] = shares.finished(at / shares.positions, shares.sum<1>(i))[0];
+  }
+}
+
+/// y channels last: a thread owns eight channels of kEach positions.
+template <int kEach>
+__global__ void add_conv_shares_last_kernel(ConvShares shares, ChannelTiles<kEach> tiles,
+                                            Global<BFloat16> y) {
+  tiles.write(
+      y,
+      [&](auto image, auto channel, auto position) {
+        return shares.sum<kEach>((image * shares.channels + channel) * shares.positions + position);
+      },
+      [&](auto channel, const Vector<float, kEach>& total) {
+        return shares.finished(channel, total);
+      });
+}
 
 /// Conv, or ConvTranspose, which at stride 1 is a convolution, too.
 template <class Op, bool kTransposed>
@@ -110,7 +170,6 @@ class HopperConv : public Kernel {
     if (!box_of(HopperTiles::kColumns, sides, g.batch)) {
       return Verdict::no("needs images that a box of 256 positions fits into");
     }
-    if (splits_for(sizes).count > 1) return Verdict::no("does not divide a long k among blocks");
     return Verdict::yes();
   }
 
@@ -128,40 +187,74 @@ class HopperConv : public Kernel {
         y_(query.outputs[0]),
         stored_y_(stored_channels(query.outputs[0])),
         relu_(has_relu(query.as<Op>())),
-        phases_(conv_phases(device, g_.window, kTransposed)) {}
+        phases_(conv_phases(device, g_.window, kTransposed)),
+        splits_(splits_of()) {}
 
   std::size_t resident_bytes() const override { return phases_[0].taps.bytes(); }
   std::size_t scratch_bytes() const override {
-    const auto sizes = sizes_of(g_, sides_);
-    return x_.bytes() + whole_lines(sizes.m * sizes.k);
+    return x_.bytes() + weight_bytes() + static_cast<std::size_t>(partial_sums()) * sizeof(float);
   }
 
   void run(const KernelArgs& args) override {
+    if (splits_.count > 1) return run_shares(args);
+    const FloatFinish finish(args, sides_.out_channels, relu_);
     if (!stored_y_) {
-      const Layout y = {span_of(y_), y_.outer_stride, sides_.out_plane()};
-      return run_tiles<float, HopperTiles::kRows>(args, y);
+      const Global<float> y(args.out<float>(0), span_of(y_));
+      return run_tiles<HopperTiles::kRows, float>(args,
+                                                  {y, y_.outer_stride, sides_.out_plane(), finish});
     }
     const auto pitch = stored_y_->format.pitch;
-    const Layout y = {stored_y_->span(), sides_.out_plane() * pitch, pitch};
-    has_few_rows() ? run_tiles<BFloat16, kFewRows>(args, y)
-                   : run_tiles<BFloat16, HopperTiles::kRows>(args, y);
+    const Layout<BFloat16> y = {stored_y_->over(args.outputs[0]), sides_.out_plane() * pitch, pitch,
+                                finish};
+    has_few_rows() ? run_tiles<kFewRows>(args, y) : run_tiles<HopperTiles::kRows>(args, y);
   }
 
  private:
-  /// Elements of y, and from an image and a plane or position to the next.
+  /// Where results are stored: elements from an image, and a plane or position, to the next.
+  template <class Out>
   struct Layout {
-    std::int64_t span, image, step;
+    Global<Out> y;
+    std::int64_t image, step;
+    FloatFinish finish;
   };
 
-  template <class Out, int kRows>
-  void run_tiles(const KernelArgs& args, const Layout& y) {
+  template <int kRows, class Out>
+  void run_tiles(const KernelArgs& args, const Layout<Out>& y) const {
     const auto& phase = phases_[0];
     const auto pixels = x_.round(args.stream, args.inputs[0], args.scratch);
     round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
     const auto problem =
-        problem_of<Out, kRows>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
-    launch_hopper_gemm(args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
-                       problem.row_tiles * problem.across * problem.down * problem.deep);
+        problem_of<kRows>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
+    launch_hopper_gemm(
+        args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
+        problem.row_tiles * problem.across * problem.down * problem.deep * splits_.count);
+  }
+
+  /// Blocks divide k.
+  void run_shares(const KernelArgs& args) const {
+    auto* partial = reinterpret_cast<float*>(args.scratch + x_.bytes() + weight_bytes());
+    const Global<float> sums(partial, partial_sums());
+    const auto plane = sides_.out_plane(), share = partial_sums() / splits_.count;
+    FloatFinish none(args, sides_.out_channels, false);
+    none.has_bias = false;
+    run_tiles<HopperTiles::kRows, float>(args, {sums, sides_.out_channels * plane, plane, none});
+    const ConvShares shares = {.sums = {partial, partial_sums()},
+                               .count = splits_.count,
+                               .share = share,
+                               .channels = sides_.out_channels,
+                               .positions = plane,
+                               .finish = FloatFinish(args, sides_.out_channels, relu_)};
+    if (!stored_y_) {
+      launch(args.stream, "add_conv_shares", one_dimension(share), add_conv_shares_kernel, shares,
+             Global<float>(args.out<float>(0), span_of(y_)), y_.outer_stride);
+      return;
+    }
+    const auto add = [&]<int kEach>(std::integral_constant<int, kEach>) {
+      const auto tiles = stored_y_->tiles<kEach>();
+      launch(args.stream, "add_conv_shares_last", tiles.shape(), add_conv_shares_last_kernel<kEach>,
+             shares, tiles, stored_y_->over(args.outputs[0]));
+    };
+    plane % 4 == 0 ? add(std::integral_constant<int, 4>()) : add(std::integral_constant<int, 1>());
   }
 
   /// Tiles of 64 channels have twice as many positions, which some images are too small for.
@@ -179,9 +272,30 @@ class HopperConv : public Kernel {
             padded(sides.in_channels) * g.taps()};
   }
 
-  template <class Out, int kRows>
+  std::size_t weight_bytes() const {
+    const auto sizes = sizes_of(g_, sides_);
+    return whole_lines(sizes.m * sizes.k);
+  }
+
+  /// A tile that is not divided is stored in about three steps.
+  Splits splits_of() const {
+    constexpr std::int64_t kStoring = 3;
+    const auto box = box_of(HopperTiles::kColumns, sides_, g_.batch).value();
+    const auto tiles = ceil_div(sides_.out_channels, HopperTiles::kRows) *
+                       box.across(sides_.out[1]) * box.down(sides_.out[0]) * box.deep(g_.batch);
+    return divide_steps(tiles, phases_[0].taps.size() * channel_steps(), kStoring);
+  }
+  std::int64_t channel_steps() const {
+    return ceil_div(padded(sides_.in_channels), HopperTiles::kDepth);
+  }
+  std::int64_t partial_sums() const {
+    if (splits_.count == 1) return 0;
+    return splits_.count * g_.batch * sides_.out_channels * sides_.out_plane();
+  }
+
+  template <int kRows, class Out>
   HopperConvProblem<Out, kRows> problem_of(const KernelArgs& args, const ConvPhase& phase,
-                                           const BFloat16* pixels, const Layout& y) const {
+                                           const BFloat16* pixels, const Layout<Out>& y) const {
     const auto channels = padded(sides_.in_channels);
     const auto box = box_of(HopperTilesOf<kRows>::kColumns, sides_, g_.batch).value();
     const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
@@ -193,7 +307,7 @@ class HopperConv : public Kernel {
             {HopperTiles::kDepth, 1 << box.width, 1 << box.height, 1 << box.images}),
         .taps = phase.taps.global(),
         .tap_count = static_cast<int>(phase.taps.size()),
-        .channel_steps = static_cast<int>(ceil_div(channels, HopperTiles::kDepth)),
+        .channel_steps = static_cast<int>(channel_steps()),
         .box_width = box.width,
         .box_height = box.height,
         .box_images = box.images,
@@ -205,11 +319,13 @@ class HopperConv : public Kernel {
         .across = box.across(sides_.out[1]),
         .down = box.down(sides_.out[0]),
         .deep = box.deep(g_.batch),
-        .y = {args.out<Out>(0), y.span},
+        .split_steps = splits_.steps,
+        .y = y.y,
+        .y_split = partial_sums() / splits_.count,
         .y_image = y.image,
         .y_step = y.step,
-        .whole_pairs = sides_.out[1] % 2 == 0 && y_.outer_stride % 2 == 0,
-        .finish = FloatFinish(args, sides_.out_channels, relu_)};
+        .whole_pairs = sides_.out[1] % 2 == 0 && y.image % 2 == 0,
+        .finish = y.finish};
   }
 
   ConvGeometry g_;
@@ -220,6 +336,7 @@ class HopperConv : public Kernel {
   std::optional<StoredChannels> stored_y_;
   bool relu_;
   std::vector<ConvPhase> phases_;  ///< one
+  Splits splits_;
 };
 
 }  // namespace

@@ -266,4 +266,23 @@ void launch_hopper_gemm(Stream* stream, const char* name, const Problem& problem
          kInstance<hopper_gemm_kernel<Problem>>, problem, count);
 }
 
+/// The division of the steps of `tiles` tiles with the least time on the 132 multiprocessors of an
+/// H100, in steps. To store the sums of a tile and to add them takes about as long as twelve steps,
+/// and to store a tile that is not divided as long as `whole`. It depends on the sizes alone, so
+/// that a run has the same bits on every GPU.
+inline Splits divide_steps(std::int64_t tiles, std::int64_t steps, std::int64_t whole) {
+  constexpr std::int64_t kAtOnce = 132, kStoring = 12, kMost = 64;
+  Splits best;
+  std::int64_t least = 0;
+  for (std::int64_t count = 1; count <= std::min(kMost, steps); ++count) {
+    const auto each = ceil_div(steps, count);
+    const auto time = ceil_div(tiles * count, kAtOnce) * (each + (count > 1 ? kStoring : whole));
+    if (count > 1 && time >= least) continue;
+    least = time;
+    best.count = static_cast<int>(ceil_div(steps, each));
+    best.steps = static_cast<int>(each);
+  }
+  return best;
+}
+
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

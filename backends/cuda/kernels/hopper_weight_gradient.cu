@@ -170,24 +170,9 @@ class HopperWeightGradient : public Kernel {
     return ceil_div(sizes_of(g).n, columns);
   }
 
-  /// The division of k with the least time on the 132 multiprocessors of an H100, in steps. To
-  /// store the sums of a tile and to add them takes about as long as twelve steps. It depends on
-  /// the sizes alone, so that a run has the same bits on every GPU.
   static Splits splits_of(const ConvGeometry& g) {
-    constexpr std::int64_t kAtOnce = 132, kStoring = 12, kMost = 64;
-    const auto steps = steps_of(g, step_box(g).value());
-    Splits best;
-    std::int64_t least = 0;
-    for (std::int64_t count = 1; count <= std::min(kMost, steps); ++count) {
-      const auto each = ceil_div(steps, count);
-      const auto rounds = ceil_div(row_tiles(g) * column_tiles(g) * count, kAtOnce);
-      const auto time = rounds * (each + kStoring);
-      if (count > 1 && time >= least) continue;
-      least = time;
-      best.count = static_cast<int>(ceil_div(steps, each));
-      best.steps = static_cast<int>(each);
-    }
-    return best;
+    constexpr std::int64_t kStoring = 12;  // single floats
+    return divide_steps(row_tiles(g) * column_tiles(g), steps_of(g, step_box(g).value()), kStoring);
   }
   std::int64_t partial_sums() const {
     const auto sizes = sizes_of(g_);

@@ -212,6 +212,12 @@ void add_weight_gradient(std::vector<OpCase>& cases, const Problem& problem) {
 std::vector<Problem> tile_problems() {
   return {
       {.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
+      {.name = "shares_of_k",
+       .x = {1, 128, 16, 16},
+       .w = {64, 128, 3, 3},
+       .pads = {1, 1, 1, 1},
+       .bias = true,
+       .relu = true},
       {.name = "tile_ragged",
        .x = {1, 72, 17, 18},
        .w = {70, 72, 2, 3},

@@ -312,15 +312,21 @@ TEST(ChannelsLastOnGpu, gradients_of_poolings_have_the_bits_of_planes) {
   }
 }
 
-/// Tiles of 256 positions, and of 512 for 64 channels.
+/// Tiles of 256 positions, and of 512 for 64 channels. Blocks divide the channels of the last two.
 TEST(ChannelsLastOnGpu, hopper_writes_it) {
-  for (const auto& [images, height, width, channels] : {std::tuple{1, 16, 16, 64},
-                                                        {3, 9, 19, 200},
-                                                        {20, 4, 6, 72},
-                                                        {2, 16, 16, 64},
-                                                        {5, 12, 20, 64}}) {
-    SCOPED_TRACE(testing::Message() << images << " of " << height << " by " << width);
-    const auto graph = wide_convolution({images, 64, height, width}, channels);
+  struct Case {
+    Shape x;
+    std::int64_t channels;
+  };
+  for (const auto& [x, channels] : {Case{{1, 64, 16, 16}, 64},
+                                    {{3, 64, 9, 19}, 200},
+                                    {{20, 64, 4, 6}, 72},
+                                    {{2, 64, 16, 16}, 64},
+                                    {{5, 64, 12, 20}, 64},
+                                    {{1, 128, 16, 18}, 72},
+                                    {{1, 128, 17, 17}, 64}}) {
+    SCOPED_TRACE(testing::Message() << channels << " of " << to_string(x));
+    const auto graph = wide_convolution(x, channels);
     Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
     ASSERT_EQ(last.executor.plan().steps.front().entry->name, "hopper");
     EXPECT_EQ(last.stored(), 1);

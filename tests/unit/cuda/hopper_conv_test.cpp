@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/ops/conv.h"
 #include "core/runtime/executor.h"
+#include "tests/unit/cpu/run_kernel.h"
+#include "tests/unit/cuda/channels_last_graphs.h"
 
 namespace triptych::cuda {
 namespace {
@@ -61,14 +64,50 @@ TEST(HopperConv, puts_several_small_images_into_one_tile) {
 }
 
 TEST(HopperConv, has_the_same_bits_under_every_schedule) {
-  // Three tiles of nine steps each, through a ring of four stages.
-  const Shape x = {3, 64, 16, 16}, w = {64, 64, 3, 3};
-  emulation::EmulatedDevice device({.threads = 1, .extra = {{"emulation", "checked"}}});
-  const auto values = run(device, x, w);
-  device.follow({.seed = 1, .operands = emulation::OperandReads::Earliest, .most_blocks = 1});
-  EXPECT_TRUE(std::ranges::equal(run(device, x, w).bytes(), values.bytes()));
-  device.follow({.seed = 2, .most_blocks = 2});
-  EXPECT_TRUE(std::ranges::equal(run(device, x, w).bytes(), values.bytes()));
+  // Three tiles of nine steps each, through a ring of four stages, and one that 18 blocks divide.
+  for (const auto& [images, channels] : {std::pair{3, 64}, {1, 128}}) {
+    const Shape x = {images, channels, 16, 16}, w = {64, channels, 3, 3};
+    emulation::EmulatedDevice device({.threads = 1, .extra = {{"emulation", "checked"}}});
+    const auto values = run(device, x, w);
+    device.follow({.seed = 1, .operands = emulation::OperandReads::Earliest, .most_blocks = 1});
+    EXPECT_TRUE(std::ranges::equal(run(device, x, w).bytes(), values.bytes()));
+    device.follow({.seed = 2, .most_blocks = 2});
+    EXPECT_TRUE(std::ranges::equal(run(device, x, w).bytes(), values.bytes()));
+  }
+}
+
+TEST(HopperConvShares, have_the_sums_of_other_tensor_cores) {
+  // 65 steps, shared by 33 blocks, so that one is behind the last tap. Its zeros must not meet the
+  // infinity.
+  Conv op;
+  op.pads = {6, 2, 6, 2};
+  op.activation = "relu";
+  const Shape x = {1, 64, 16, 16}, w = {64, 64, 13, 5};
+  std::vector<Tensor> inputs;
+  inputs.push_back(integers(x, 1, 3));
+  inputs.push_back(integers(w, 2, 3));
+  inputs.push_back(integers({w[0]}, 3, 9));
+  inputs[0].as<float>()[40] = std::numeric_limits<float>::infinity();
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "checked"}}});
+  const auto by = [&](std::string_view kernel) {
+    return cpu::run_kernel_on(device, op, inputs, {.contract = Contract::Bf16, .kernel = kernel});
+  };
+  cpu::expect_same_bits(by("hopper"), by("tensor-core"));
+}
+
+TEST(HopperConvShares, bring_each_box_once_and_leave_their_sums) {
+  // One tile of 18 steps, by as many blocks.
+  const Shape x = {1, 128, 16, 16}, w = {64, 128, 3, 3};
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
+  run(device, x, w);
+  const auto counters = device.kernel_counters().at("conv_hopper");
+  EXPECT_EQ(counters.blocks, 18U);
+  EXPECT_EQ(counters.bulk_bytes, 18U * (128 + 256) * 64 * sizeof(BFloat16));
+  const auto sums = 18U * 64 * 256 * sizeof(float);
+  EXPECT_EQ(counters.total(MemorySpace::Global, MemoryAccess::Store).useful_bytes, sums);
+  const auto added = device.kernel_counters().at("add_conv_shares");
+  EXPECT_EQ(added.total(MemorySpace::Global, MemoryAccess::Load).useful_bytes, sums);
+  EXPECT_EQ(added.total(MemorySpace::Global, MemoryAccess::Store).useful_bytes, sums / 18);
 }
 
 }  // namespace
