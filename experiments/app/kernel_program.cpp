@@ -141,8 +141,8 @@ void print_report(const KernelCommand& options, const kernels::ProgramRun& run) 
 void print_sample(const KernelCommand& options) {
   if (options.run.sample == 1) return;
   print_text(
-      "counted and checked: blocks 0, {0}, {1}, ... of each launch (--sample {0}); all "
-      "counters and times are theirs\n",
+      "counted and checked: blocks 0, {0}, {1}, ... of each kernel, numbered through all of its "
+      "launches (--sample {0}); all counters and times are theirs\n",
       options.run.sample, 2 * options.run.sample);
 }
 

@@ -54,7 +54,8 @@ class Kernel(ProgramTest):
         (self.folder / "half.npy").write_bytes(npy_bytes([i / 2 for i in range(100)]))
         words = self.scale("--expect", "half.npy", "--sample", "2")
         text = self.succeed(*words).stdout
-        self.assertIn("counted and checked: blocks 0, 2, 4, ... of each launch (--sample 2); all counters and", text)
+        self.assertIn("counted and checked: blocks 0, 2, 4, ... of each kernel, numbered through all of its launches "
+                      "(--sample 2); all counters and", text)
         self.assertLess(text.index("counted and checked"), text.index("global requests"))
         result = self.document(*words)["results"][0]
         self.assertEqual((result["sample"], result["counters"]["blocks"]), (2, 1))

@@ -214,6 +214,21 @@ class Programs(ProgramTest):
             self.assertIn(kind, finding["kind"])
             self.assertTrue(lines[finding["line"] - 1].endswith("// " + mark), finding)
 
+    def test_a_sample_goes_on_from_launch_to_launch(self):
+        result, kernels = self.program("sampled_launches.cu", "--sample", "7")
+        self.assertEqual(result["output"], "10 10\n")
+        # Of 30 blocks 0, 7, 14, 21 and 28; of 10 blocks 0 and 7.
+        counted = [each["blocks"] for each in result["launches"]]
+        self.assertEqual((counted[::2], counted[1::2]),
+                         ([1, 0, 1, 0, 1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 0, 1, 0, 0]))
+        self.assertEqual((kernels["add"]["blocks"], kernels["add"]["launches"]), (5, 10))
+        self.assertEqual(kernels["add"]["global"]["store"]["lanes"], 5 * 64)
+
+    def test_a_sample_finds_the_race_of_its_block_in_a_later_launch(self):
+        _, finding = self.fault("sampled_launches.cu", "2", "--sample", "7")
+        self.assertEqual((finding["kind"], finding["kernel"], finding["block"]), ("race", "add", [1, 0, 0]))
+        self.program("sampled_launches.cu", "3", "--sample", "7")
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

@@ -30,10 +30,15 @@ class CostModel : public RequestWatcher {
   CostModel(std::size_t l2_bytes, std::function<std::size_t()> shared_bytes,
             std::function<std::size_t(std::size_t)> l1_bytes, RequestWatcher* next);
 
-  /// From now on the model observes every n-th block only.
-  void observe_every(std::uint64_t n) { sample_ = n; }
+  /// From now on the model observes every n-th block only. Launches before had so many blocks.
+  void observe_every(std::uint64_t n, std::uint64_t earlier) {
+    sample_ = n;
+    earlier_blocks_ = earlier;
+  }
 
-  bool observes(std::uint64_t block) const override { return block % sample_ == 0; }
+  bool observes(std::uint64_t block) const override {
+    return (earlier_blocks_ + block) % sample_ == 0;
+  }
   void asked(const RequestPlace& place, const Request& request) override;
   void passed(const PiecePlace& place, std::uint32_t mask) override;
   void parted(const PiecePlace& place) override;
@@ -76,7 +81,7 @@ class CostModel : public RequestWatcher {
   std::function<std::size_t()> shared_bytes_;
   std::function<std::size_t(std::size_t)> l1_bytes_;
   RequestWatcher* next_;
-  std::uint64_t sample_ = 1;
+  std::uint64_t sample_ = 1, earlier_blocks_ = 0;
   tbb::enumerable_thread_specific<Worker> workers_;
 };
 

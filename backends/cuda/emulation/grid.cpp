@@ -78,7 +78,8 @@ NotedFaults EmulatedStream::noted_faults() const {
 void EmulatedStream::run_block(Worker& worker, const char* kernel, const LaunchShape& shape,
                                FunctionRef<void()> body, std::uint64_t number) {
   const auto& grid = shape.grid;
-  if (mode_ != Mode::Plain && !worker.recorder) {
+  const bool is_observed = watcher_ == nullptr || watcher_->observes(number);
+  if (mode_ != Mode::Plain && is_observed && !worker.recorder) {
     worker.recorder =
         std::make_unique<Recorder>(mode_ == Mode::Checked ? global_.get() : nullptr, counts_);
   }
@@ -87,7 +88,6 @@ void EmulatedStream::run_block(Worker& worker, const char* kernel, const LaunchS
   const Dim3 index = {static_cast<unsigned>(number % grid.x),
                       static_cast<unsigned>(number / grid.x % grid.y),
                       static_cast<unsigned>(number / grid.x / grid.y)};
-  const bool is_observed = watcher_ == nullptr || watcher_->observes(number);
   if (!is_observed) current_recorder = nullptr;
   worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
                    is_observed ? worker.recorder.get() : nullptr);

@@ -95,10 +95,25 @@ void add_pieces(const KernelLibrary& library, const emulation::CostModel& model,
   }
 }
 
+/// Blocks of the launch in its sample.
+std::uint64_t observed_blocks(const Launch& launch) {
+  const auto up_to = [&](std::uint64_t blocks) {
+    return (blocks + launch.sample - 1) / launch.sample;
+  };
+  return up_to(launch.earlier_blocks + launch.shape.grid.count()) - up_to(launch.earlier_blocks);
+}
+
+/// Watches a launch without a block of the sample.
+class NoSample : public emulation::RequestWatcher {
+ public:
+  bool observes(std::uint64_t) const override { return false; }
+  void asked(const emulation::RequestPlace&, const emulation::Request&) override {}
+};
+
 /// Arrays of a launch. Where blocks write unseen, all of them count as written.
 std::vector<DeviceArray> arrays_of(const Launch& launch) {
   auto arrays = launch.arrays;
-  if (launch.sample == 1 || launch.shape.grid.count() == 1) return arrays;
+  if (observed_blocks(launch) == launch.shape.grid.count()) return arrays;
   for (auto& each : arrays) {
     if (auto* content = std::exchange(each.content, nullptr)) content->write_all();
     each.is_undefined = false;
@@ -120,7 +135,9 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
                  .strict = launch.strict,
                  .keeps_going = launch.noted != nullptr});
   std::optional<emulation::CostModel> model;
-  if (launch.gpu != nullptr) {
+  NoSample no_sample;
+  const bool is_observed = observed_blocks(launch) > 0;
+  if (launch.gpu != nullptr && is_observed) {
     const auto l1_bytes = [&](std::size_t shared_bytes) {
       const auto threads = static_cast<int>(launch.shape.block.count());
       return emulation::l1_bytes_of(*launch.gpu, {threads, launch.registers, shared_bytes},
@@ -128,9 +145,9 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
     };
     const auto shared_bytes = [&] { return watch.shared_bytes_used(); };
     model.emplace(launch.gpu->l2_bytes, shared_bytes, l1_bytes, launch.watcher);
-    model->observe_every(launch.sample);
+    model->observe_every(launch.sample, launch.earlier_blocks);
   }
-  stream.tell(model ? &*model : launch.watcher);
+  stream.tell(model ? &*model : is_observed ? launch.watcher : &no_sample);
   const SignalGuard guard;
   ThreadTeam team(launch.threads);
   const auto take_noted = [&] {

@@ -228,10 +228,12 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .barriers_skip_ended = session.options.barriers_skip_ended,
                              .strict = session.options.strict,
                              .sample = session.options.sample,
+                             .earlier_blocks = kernel.blocks,
                              .noted = session.options.keeps_going ? &session.report.noted : nullptr,
                              .heap = session.device_heap.get(),
                              .gpu = session.options.gpu};
     request.registers = registers_of(kernel);
+    kernel.blocks += shape.grid.count();
     if (kernel.unwatched != nullptr) {
       request.unwatched_call = [&] { call.run(kernel.unwatched); };
     }

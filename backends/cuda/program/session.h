@@ -91,6 +91,7 @@ struct Kernel {
   std::optional<ParameterPlaces> places;
   std::size_t shared_bytes = 0;                            ///< of its own arrays of fixed sizes
   std::size_t most_dynamic_bytes = std::size_t{48} << 10;  ///< what cudaFuncSetAttribute allows
+  std::uint64_t blocks = 0;                                ///< of its launches
   std::string symbol;                                      ///< name of the linker
   const plain::KernelLibrary* library = nullptr;
 };

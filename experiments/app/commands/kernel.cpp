@@ -318,7 +318,7 @@ Command add_run(Command& kernel, Context& context) {
       .only_with("--expect");
   command
       .add_option("--sample", options->run.sample,
-                  "count and check every N-th block of a launch; the others only run")
+                  "count and check every N-th block of a kernel's launches; the others only run")
       .value("N")
       .check(whole_from(1, std::int64_t{1} << 31));
   command.add_flag("--strict", options->strict,
