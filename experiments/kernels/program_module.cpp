@@ -176,6 +176,7 @@ ModuleBuild Builder::build(const ModuleRequest& request) {
   write(file, with_expressions(request));
   ProgramSource source = {.files = {file}, .contract = request.contract};
   source.architecture = 10 * request.architecture;
+  source.has_unwatched = request.has_unwatched;
   source.options = {"-D__CUDACC_RTC__=1", "-I" + (folder.path() / "headers").string()};
   for (const auto& [name, text] : request.headers) {
     write(folder.path() / "headers" / inside(name), text);

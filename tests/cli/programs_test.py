@@ -229,6 +229,14 @@ class Programs(ProgramTest):
         self.assertEqual((finding["kind"], finding["kernel"], finding["block"]), ("race", "add", [1, 0, 0]))
         self.program("sampled_launches.cu", "3", "--sample", "7")
 
+    def test_kernels_of_nvrtc_run_without_instrumentation_outside_of_a_sample(self):
+        result, kernels = self.program("nvrtc_sampled.cu", "--sample", "100")
+        self.assertEqual((result["output"], kernels["fill"]["blocks"]), ("0 wrong\n", 1))
+        # Only code without instrumentation is stopped by time.
+        _, finding = self.fault("nvrtc_sampled.cu", "endless", "--sample", "100", "--max-steps", "1000")
+        self.assertEqual((finding["kind"], finding["line"]), ("endless", 3))
+        self.assertIn("seconds of the processor's time", finding["message"])
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

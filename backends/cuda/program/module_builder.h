@@ -19,6 +19,7 @@ struct ModuleRequest {
   bool contract = true;              ///< false: a * b + c is rounded after each operation
   bool for_both = false;             ///< functions without a word are for the device, too
   int architecture = 90;
+  bool has_unwatched = false;  ///< with the kernels for blocks outside of a sample
 };
 
 struct ModuleBuild {

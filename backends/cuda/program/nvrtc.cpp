@@ -106,6 +106,7 @@ nvrtcResult nvrtcCompileProgram(Place place, nvrtcProgram program, int count,
   auto& session = Session::current();
   auto& request = found->request;
   request.architecture = session.options.gpu->architecture();
+  request.has_unwatched = session.options.sample > 1;
   const auto wrong = read_nvrtc_options({options, static_cast<std::size_t>(count)}, request);
   if (!wrong.empty()) {
     found->build.log = "nvrtc: error: " + wrong + "\n";
