@@ -4,9 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -25,10 +28,80 @@ namespace {
 /// Stacks end at so many places of a page, in steps of so many bytes.
 constexpr std::size_t kStackEnds = 16, kStackStep = 64;
 
+/// Bytes at the end of a stack. Code that has reached them has used all of it.
+constexpr std::size_t kLowestBytes = 512;
+
 /// Fibers with a closed page below their stack. Each takes two ranges of memory, and Linux allows a
 /// process 65,530 of them. The stacks of further fibers have none, and join in one range.
 constexpr std::size_t kMostGuarded = 24576;
 std::atomic<std::size_t> guarded{0};
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+struct MappedStack {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;    ///< with the closed page
+  bool is_guarded = false;  ///< the lowest page is closed
+};
+
+MappedStack map_stack(std::size_t stack_bytes) {
+  const bool is_guarded = guarded++ < kMostGuarded;
+  if (!is_guarded) --guarded;
+  const auto bytes = stack_bytes + (is_guarded ? 2 : 1) * page_bytes();
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    if (is_guarded) --guarded;
+    throw std::bad_alloc();
+  }
+  auto* stack = static_cast<std::byte*>(memory);
+  if (is_guarded) mprotect(stack, page_bytes(), PROT_NONE);
+  return {stack, bytes, is_guarded};
+}
+
+/// The next fiber finds no trace of an overflow.
+bool is_clean(std::span<const std::byte> stack) {
+  return std::ranges::all_of(stack.first(kLowestBytes),
+                             [](std::byte each) { return each == std::byte{0}; });
+}
+
+/// Stacks with a closed page that fibers have left. A launch needs as many as a block has threads,
+/// and the system takes microseconds for each.
+class StackPool {
+ public:
+  /// Without memory: there is none of this size.
+  MappedStack take(std::size_t stack_bytes) {
+    const std::lock_guard lock(mutex_);
+    if (stacks_.empty() || stacks_.back().bytes != stack_bytes + 2 * page_bytes()) return {};
+    const auto stack = stacks_.back();
+    stacks_.pop_back();
+    return stack;
+  }
+  /// False: the caller keeps it.
+  bool give(const MappedStack& stack) {
+    const std::lock_guard lock(mutex_);
+    if (stacks_.size() == kMost) return false;
+    stacks_.push_back(stack);
+    return true;
+  }
+  /// Never destroyed: fibers may end later than other data.
+  static StackPool& common() {
+    static auto* const pool = new StackPool;
+    return *pool;
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr std::size_t kMost = 0;
+#else
+  static constexpr std::size_t kMost = 1024;
+#endif
+  std::mutex mutex_;
+  std::vector<MappedStack> stacks_;
+};
 
 /// Whoever made the last switch of this thread. The caller informs the sanitizer which fiber it
 /// left.
@@ -57,28 +130,16 @@ void* observed_thread() {
 }
 #endif
 
-std::size_t page_bytes() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
 }  // namespace
 
 Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
     : entry_(entry), argument_(argument), stack_bytes_(stack_bytes) {
   // The lowest page stays closed, so that an overflow stops instead of running into other memory.
-  const bool is_guarded = guarded++ < kMostGuarded;
-  if (!is_guarded) --guarded;
-  mapped_bytes_ = stack_bytes + (is_guarded ? 2 : 1) * page_bytes();
-  void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    if (is_guarded) --guarded;
-    throw std::bad_alloc();
-  }
-  stack_ = static_cast<std::byte*>(memory);
-  if (is_guarded) mprotect(stack_, page_bytes(), PROT_NONE);
-  auto* bottom = stack_ + (is_guarded ? page_bytes() : 0);
+  auto mapped = StackPool::common().take(stack_bytes);
+  if (mapped.memory == nullptr) mapped = map_stack(stack_bytes);
+  stack_ = mapped.memory;
+  mapped_bytes_ = mapped.bytes;
+  auto* bottom = stack_ + (mapped.is_guarded ? page_bytes() : 0);
   stack_bottom_ = bottom;
   // Threads of a block stand at the same depth of their stacks. Ends at different places of a page
   // keep them apart in the processor's caches, whose sets follow from these places.
@@ -103,7 +164,10 @@ Fiber::~Fiber() {
 #if defined(__SANITIZE_THREAD__)
   end_observed();
 #endif
-  if (open_.data() != stack_) --guarded;
+  if (open_.data() != stack_) {
+    if (is_clean(open_) && StackPool::common().give({stack_, mapped_bytes_, true})) return;
+    --guarded;
+  }
   munmap(stack_, mapped_bytes_);
 }
 

@@ -67,6 +67,22 @@ class Ring {
   std::vector<std::unique_ptr<Fiber>> fibers_;
 };
 
+TEST(Fiber, a_stack_is_used_again_unless_its_end_was_reached) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need a new stack for each fiber";
+#endif
+  const auto place = [](bool reaches_end) {
+    Fiber fiber(
+        kStackBytes, [](void*) {}, nullptr);
+    EXPECT_EQ(fiber.stack()[0], std::byte{0});
+    if (reaches_end) const_cast<std::byte&>(fiber.stack()[0]) = std::byte{1};
+    return fiber.stack().data();
+  };
+  const auto* first = place(false);
+  EXPECT_EQ(place(true), first);
+  place(false);
+}
+
 TEST(Fiber, keeps_its_stack_while_others_run) {
   Ring ring(5);
   ring.run();
