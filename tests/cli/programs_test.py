@@ -237,6 +237,11 @@ class Programs(ProgramTest):
         self.assertEqual((finding["kind"], finding["line"]), ("endless", 3))
         self.assertIn("seconds of the processor's time", finding["message"])
 
+    def test_directed_rounding_has_the_bits_of_the_processors_modes(self):
+        for options in ((), ("--sample", "100")):
+            result, _ = self.program("directed.cu", *options)
+            self.assertEqual(result["output"], "0 0 0 different\n")
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

@@ -107,6 +107,7 @@ using triptych::cuda::emulation::__shfl_xor_sync, triptych::cuda::emulation::__s
 using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize;
 
 #include "backends/cuda/plain/device_functions.h"
+#include "backends/cuda/program/directed_rounding.h"
 #include "backends/cuda/program/types.h"
 #include "backends/cuda/program/warp_functions.h"
 

@@ -1,9 +1,7 @@
-// Votes, matches and reductions of blocks and warps, integer functions and directed rounding of a
-// kernel, beyond those of plain/device_functions.h.
+// Votes, matches and reductions of blocks and warps, and integer functions of a kernel, beyond
+// those of plain/device_functions.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-
-#include <cfenv>
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
 namespace triptych::cuda::program {
@@ -34,22 +32,6 @@ TRIPTYCH_UNWATCHED T reduce_lanes(unsigned mask, T value, Op op, const Location&
     first = false;
   }
   return all;
-}
-
-/// The result of `operation` in a mode of <cfenv>. Other code runs in the usual one.
-template <class Operation>
-TRIPTYCH_UNWATCHED auto rounded(int mode, Operation operation) {
-  const int before = std::fegetround();
-  std::fesetround(mode);
-  volatile auto result = operation();
-  std::fesetround(before);
-  return result;
-}
-
-/// A value that the compiler does not compute with beforehand, in another mode.
-template <class T>
-TRIPTYCH_UNWATCHED T opaque(const T& value) {
-  return *const_cast<const volatile T*>(&value);
 }
 
 }  // namespace triptych::cuda::program
@@ -216,40 +198,4 @@ TRIPTYCH_SCOPED_CAS(_block)
 TRIPTYCH_SCOPED_CAS(_system)
 #undef TRIPTYCH_SCOPED_CAS
 #undef TRIPTYCH_WHERE
-
-// Arithmetic with a stated direction of rounding.
-#define TRIPTYCH_DIRECTED(type, name, suffix, mode, expression, ...)                              \
-  TRIPTYCH_UNWATCHED inline type name##suffix(__VA_ARGS__) {                                      \
-    using triptych::cuda::program::opaque;                                                        \
-    return triptych::cuda::program::rounded(mode, [&] TRIPTYCH_UNWATCHED { return expression; }); \
-  }
-#define TRIPTYCH_DIRECTIONS(type, name, expression, ...)                   \
-  TRIPTYCH_DIRECTED(type, name, _rd, FE_DOWNWARD, expression, __VA_ARGS__) \
-  TRIPTYCH_DIRECTED(type, name, _ru, FE_UPWARD, expression, __VA_ARGS__)   \
-  TRIPTYCH_DIRECTED(type, name, _rz, FE_TOWARDZERO, expression, __VA_ARGS__)
-TRIPTYCH_DIRECTIONS(float, __fadd, opaque(a) + opaque(b), float a, float b)
-TRIPTYCH_DIRECTIONS(float, __fsub, opaque(a) - opaque(b), float a, float b)
-TRIPTYCH_DIRECTIONS(float, __fmul, opaque(a) * opaque(b), float a, float b)
-TRIPTYCH_DIRECTIONS(float, __fdiv, opaque(a) / opaque(b), float a, float b)
-TRIPTYCH_DIRECTIONS(float, __frcp, 1.0F / opaque(a), float a)
-TRIPTYCH_DIRECTIONS(float, __fsqrt, std::sqrt(opaque(a)), float a)
-TRIPTYCH_DIRECTIONS(float, __fmaf, std::fma(opaque(a), opaque(b), opaque(c)), float a, float b,
-                    float c)
-TRIPTYCH_DIRECTIONS(double, __dadd, opaque(a) + opaque(b), double a, double b)
-TRIPTYCH_DIRECTIONS(double, __dsub, opaque(a) - opaque(b), double a, double b)
-TRIPTYCH_DIRECTIONS(double, __dmul, opaque(a) * opaque(b), double a, double b)
-TRIPTYCH_DIRECTIONS(double, __ddiv, opaque(a) / opaque(b), double a, double b)
-TRIPTYCH_DIRECTIONS(double, __drcp, 1.0 / opaque(a), double a)
-TRIPTYCH_DIRECTIONS(double, __dsqrt, std::sqrt(opaque(a)), double a)
-TRIPTYCH_DIRECTIONS(double, __fma, std::fma(opaque(a), opaque(b), opaque(c)), double a, double b,
-                    double c)
-TRIPTYCH_DIRECTIONS(float, __double2float, static_cast<float>(opaque(a)), double a)
-TRIPTYCH_DIRECTIONS(float, __int2float, static_cast<float>(opaque(a)), int a)
-TRIPTYCH_DIRECTIONS(float, __uint2float, static_cast<float>(opaque(a)), unsigned a)
-TRIPTYCH_UNWATCHED inline double __dsub_rn(double a, double b) { return a - b; }
-TRIPTYCH_UNWATCHED inline double __ddiv_rn(double a, double b) { return a / b; }
-TRIPTYCH_UNWATCHED inline double __drcp_rn(double a) { return 1 / a; }
-TRIPTYCH_UNWATCHED inline double __dsqrt_rn(double a) { return std::sqrt(a); }
-#undef TRIPTYCH_DIRECTIONS
-#undef TRIPTYCH_DIRECTED
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
