@@ -71,7 +71,8 @@ AxisTaps along(const Texture& texture, float coordinate, std::int64_t size, Addr
   at = std::clamp(at, -kMostCoordinate, kMostCoordinate);
   AxisTaps taps;
   if (!texture.is_linear) {
-    taps.index[0] = index_in(static_cast<std::int64_t>(std::floor(at)), size, mode);
+    const auto whole = static_cast<std::int64_t>(at);
+    taps.index[0] = index_in(at < static_cast<float>(whole) ? whole - 1 : whole, size, mode);
     return taps;
   }
   const float low = std::floor(at - 0.5F);
@@ -218,6 +219,22 @@ std::array<std::uint32_t, 4> mix(const Texture& texture, const Taps& taps) {
     words[channel] = std::bit_cast<std::uint32_t>(sum);
   }
   return words;
+}
+
+bool read_single(const Texture& texture, const TextureRead& read, std::uint32_t* channels) {
+  const auto& texels = texture.texels;
+  const bool is_plane = read.shape == TextureShape::Plane && texels.shape == read.shape;
+  const bool is_float = read.kind == ChannelValue::Float && texels.kind == ChannelKind::Float &&
+                        texels.channel_bytes == sizeof(float);
+  const bool is_single = read.channels == 1 && texels.channels == 1 && !texture.is_linear;
+  if (!is_plane || !is_float || !is_single) return false;
+  const auto x = along(texture, read.at[0], texels.size[0], texture.address[0]).index[0];
+  const auto y = along(texture, read.at[1], texels.size[1], texture.address[1]).index[0];
+  const bool is_inside = x != kOutside && y != kOutside;
+  std::memcpy(channels,
+              is_inside ? static_cast<const void*>(texels.texel(x, y, 0)) : &texture.border[0],
+              sizeof(float));
+  return true;
 }
 
 std::string mistake_in(const TexelArray& surface, const SurfaceAccess& access) {

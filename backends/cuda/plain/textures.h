@@ -69,6 +69,10 @@ Taps taps_of(const Texture& texture, const TextureRead& read);
 /// are 0.
 std::array<std::uint32_t, 4> mix(const Texture& texture, const Taps& taps);
 
+/// Reads one float of a plane without filtering, as the functions above. False: another read, or a
+/// mistake.
+bool read_single(const Texture& texture, const TextureRead& read, std::uint32_t* channels);
+
 /// The mistake in an access to a surface, with the boundary mode of a trap. Empty: none.
 std::string mistake_in(const TexelArray& surface, const SurfaceAccess& access);
 /// The bytes of an access without a mistake. nullptr: outside, where reads give 0.

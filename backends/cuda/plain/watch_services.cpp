@@ -122,20 +122,16 @@ Indices indices() {
   return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
 }
 
+/// Each thread of a kernel asks for several.
 std::uint32_t index(unsigned which) {
-  const auto part = [which](const emulation::Dim3& of) {
-    return which % 3 == 0 ? of.x : which % 3 == 1 ? of.y : of.z;
+  static_assert(kThreadIndex == 0 && kBlockIndex == 3 && kBlockSize == 6 && kGridSize == 9);
+  const auto part = [](const emulation::Dim3& of, unsigned number) {
+    return number == 0 ? of.x : number == 1 ? of.y : of.z;
   };
-  switch (which / 3 * 3) {
-    case kThreadIndex:
-      return part(emulation::threadIdx);
-    case kBlockIndex:
-      return part(emulation::blockIdx);
-    case kBlockSize:
-      return part(emulation::blockDim);
-    default:
-      return part(emulation::gridDim);
-  }
+  if (which < kBlockIndex) return part(emulation::threadIdx, which);
+  if (which < kBlockSize) return part(emulation::blockIdx, which - kBlockIndex);
+  if (which < kGridSize) return part(emulation::blockDim, which - kBlockSize);
+  return part(emulation::gridDim, which - kGridSize);
 }
 
 void poll(const void* address, const void* pc) {

@@ -35,6 +35,38 @@ struct Floats {
   }
 };
 
+TEST(Texture, the_short_path_reads_the_same_float) {
+  Floats plane(TextureShape::Plane, {5, 3, 1});
+  auto& texture = plane.texture;
+  texture.border = {9, 0, 0, 0};
+  const std::vector<float> places = {0,     -0.0F, 0.5F,  1,    1.2F,  4.999F,       5,
+                                     -0.1F, -1,    -7.3F, 3e9F, -3e9F, std::nanf("")};
+  for (auto mode :
+       {AddressMode::Wrap, AddressMode::Clamp, AddressMode::Mirror, AddressMode::Border}) {
+    texture.address = {mode, mode, mode};
+    for (const bool is_normalized : {false, true}) {
+      texture.normalizes_coordinates = is_normalized;
+      for (const float x : places) {
+        for (const float y : places) {
+          const TextureRead read = {1, TextureShape::Plane, ChannelValue::Float, 1, 0, {x, y, 0}};
+          std::uint32_t word = 0;
+          ASSERT_TRUE(read_single(texture, read, &word));
+          EXPECT_EQ(std::bit_cast<float>(word), plane.read(x, y)) << x << " " << y;
+        }
+      }
+    }
+  }
+  TextureRead read = {1, TextureShape::Plane, ChannelValue::Integer, 1, 0, {0, 0, 0}};
+  std::uint32_t word = 0;
+  EXPECT_FALSE(read_single(texture, read, &word));
+  read.kind = ChannelValue::Float;
+  read.shape = TextureShape::Line;
+  EXPECT_FALSE(read_single(texture, read, &word));
+  read.shape = TextureShape::Plane;
+  texture.is_linear = true;
+  EXPECT_FALSE(read_single(texture, read, &word));
+}
+
 TEST(Texture, address_modes_lead_back_inside) {
   Floats line(TextureShape::Line, {4, 1, 1});
   line.texture.normalizes_coordinates = true;
