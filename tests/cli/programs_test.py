@@ -242,6 +242,11 @@ class Programs(ProgramTest):
             result, _ = self.program("directed.cu", *options)
             self.assertEqual(result["output"], "0 0 0 different\n")
 
+    def test_products_of_fragments_outside_of_a_sample_are_the_same(self):
+        watched, _ = self.program("wmma.cu")
+        others, kernels = self.program("wmma.cu", "--sample", "100")
+        self.assertEqual((others["output"], kernels["multiply"]["blocks"]), (watched["output"], 1))
+
     def test_unordered_stores_of_different_values_are_a_race(self):
         _, finding = self.fault("flags.cu", "unequal")
         self.assertEqual((finding["kind"], finding["kernel"], finding["line"], finding["thread"]),

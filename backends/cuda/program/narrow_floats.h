@@ -32,14 +32,15 @@ inline unsigned short bits_of_half(float value) {
   const unsigned rounded = magnitude + 0xFFFU + (magnitude >> 13 & 1U);
   return static_cast<unsigned short>(sign | ((rounded - 0x38000000U) >> 13));
 }
+/// Without branches, so that compilers convert several values at once.
 inline float float_of_half(unsigned short bits) {
-  const unsigned sign = (bits & 0x8000U) << 16, exponent = bits >> 10 & 31U, rest = bits & 0x3FFU;
-  if (exponent == 31) return __builtin_bit_cast(float, sign | 0x7F800000U | rest << 13);
-  if (exponent != 0) {
-    return __builtin_bit_cast(float, sign | (exponent + 112) << 23 | rest << 13);
-  }
-  const float value = static_cast<float>(rest) * 0x1p-24F;
-  return sign != 0 ? -value : value;
+  const unsigned sign = (bits & 0x8000U) << 16, magnitude = bits & 0x7FFFU;
+  const float in_units = static_cast<float>(static_cast<int>(magnitude)) * 0x1p-24F;
+  const unsigned subnormal = __builtin_bit_cast(unsigned, in_units);
+  const unsigned normal = (magnitude << 13) + (112U << 23);
+  const unsigned beyond = magnitude << 13 | 0x7F800000U;
+  const unsigned value = magnitude >= 0x7C00U ? beyond : magnitude >= 0x400U ? normal : subnormal;
+  return __builtin_bit_cast(float, sign | value);
 }
 
 }  // namespace triptych::cuda::program

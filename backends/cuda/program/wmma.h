@@ -106,11 +106,25 @@ class fragment {
 
 namespace details {
 
+/// Copies a lane's elements to a matrix whose rows lie one behind the other.
+template <class T, class Fragment, class Sum>
+TRIPTYCH_UNWATCHED void gather(const Fragment& from, unsigned lane, Sum* matrix) {
+  for (int i = 0; i < Fragment::num_elements; ++i) {
+    const int place = static_cast<int>(lane) * Fragment::num_elements + i;
+    const int row = place % Fragment::kRows, column = place / Fragment::kRows;
+    const auto at = Fragment::kByRows ? place : row * Fragment::kColumns + column;
+    matrix[at] = Element<T>::value(from.x[i]);
+  }
+}
+
 /// Counts the accesses of the running lane to its elements in memory. Neighbours count together, up
 /// to 16 bytes.
 template <class Fragment, class T>
 TRIPTYCH_UNWATCHED void touch(plain::Touch how, const T* memory, unsigned pitch, bool by_rows,
                               const Location& where) {
+#if defined(TRIPTYCH_COMPILES_UNWATCHED)
+  return;
+#endif
   const auto lane = static_cast<int>(emulation::lane_index());
   const auto at = [&] TRIPTYCH_UNWATCHED(int i) {
     const int row = Fragment::row_of(lane, i), column = Fragment::column_of(lane, i);
@@ -203,41 +217,35 @@ TRIPTYCH_UNWATCHED void mma_sync(fragment<accumulator, kM, kN, kK, D>& d,
   Operands mine = {&d, &a, &b, &c};
   constexpr int kProducts = kM * kN * kK / (16 * 8 * 16);
   if (emulation::exchange(~0U, emulation::to_word(&mine), where, emulation::WarpWork::Multiply)) {
-    Sum left[kM][kK], right[kK][kN], sums[kM][kN];
-    const auto each_lane = [&] TRIPTYCH_UNWATCHED(const auto& work) {
-      for (int lane = 0; lane < 32; ++lane) {
-        work(lane, *emulation::from_word<Operands*>(
-                       emulation::exchanged(~0U, static_cast<unsigned>(lane), where)));
-      }
-    };
-    each_lane([&] TRIPTYCH_UNWATCHED(int lane, const Operands& of) {
-      for (int i = 0; i < a.num_elements; ++i) {
-        left[a.row_of(lane, i)][a.column_of(lane, i)] = details::Element<A>::value(of.left->x[i]);
-      }
-      for (int i = 0; i < b.num_elements; ++i) {
-        right[b.row_of(lane, i)][b.column_of(lane, i)] = details::Element<B>::value(of.right->x[i]);
-      }
-      for (int i = 0; i < c.num_elements; ++i) {
-        sums[c.row_of(lane, i)][c.column_of(lane, i)] = details::Element<C>::value(of.before->x[i]);
-      }
-    });
+    const Operands* lanes[32];
+    Sum left[kM * kK], right[kK * kN], sums[kM * kN];
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      lanes[lane] = emulation::from_word<Operands*>(emulation::exchanged(~0U, lane, where));
+      details::gather<A>(*lanes[lane]->left, lane, left);
+      details::gather<B>(*lanes[lane]->right, lane, right);
+      details::gather<C>(*lanes[lane]->before, lane, sums);
+    }
     for (int m = 0; m < kM; ++m) {
       for (int k = 0; k < kK; ++k) {
+        const Sum value = left[m * kK + k];
         for (int n = 0; n < kN; ++n) {
-          sums[m][n] = details::multiply_add(left[m][k], right[k][n], sums[m][n]);
+          Sum& sum = sums[m * kN + n];
+          sum = details::multiply_add(value, right[k * kN + n], sum);
         }
       }
     }
-    each_lane([&] TRIPTYCH_UNWATCHED(int lane, const Operands& of) {
+    for (unsigned lane = 0; lane < 32; ++lane) {
       for (int i = 0; i < d.num_elements; ++i) {
-        of.to->x[i] = static_cast<typename details::Element<D>::Stored>(
-            sums[d.row_of(lane, i)][d.column_of(lane, i)]);
+        lanes[lane]->to->x[i] =
+            static_cast<typename details::Element<D>::Stored>(sums[lane * d.num_elements + i]);
       }
-    });
+    }
   }
+#if !defined(TRIPTYCH_COMPILES_UNWATCHED)
   for (int i = 1; i < kProducts; ++i) {
     emulation::exchange(~0U, 0, where, emulation::WarpWork::Multiply);
   }
+#endif
 }
 
 }  // namespace nvcuda::wmma
