@@ -12,7 +12,6 @@
 #include "backends/cuda/plain/object_file.h"
 #include "backends/cuda/plain/sources.h"
 #include "core/base/error.h"
-#include "core/io/find_program.h"
 #include "experiments/kernels/line_calls.h"
 #include "experiments/kernels/piece_table.h"
 #include "experiments/kernels/ptx_calls.h"
@@ -52,16 +51,6 @@ void require_source(const fs::path& file) {
     throw IoError(fmt::format("\"{}\": {} bytes, the limit for a source is {}", file.string(),
                               bytes, kMostSourceBytes));
   }
-}
-
-std::string find_clang(const std::string& what) {
-  if (find_program("clang++")) return "clang++";
-  for (int version = 25; version >= 14; --version) {
-    auto name = fmt::format("clang++-{}", version);
-    if (find_program(name)) return name;
-  }
-  throw DeviceError(fmt::format(
-      "{} are compiled by clang, which is not on the PATH; add it: apt-get install clang", what));
 }
 
 BuildFolder::BuildFolder(fs::path folder, Headers more, bool is_kept)

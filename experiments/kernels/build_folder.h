@@ -40,10 +40,6 @@ inline constexpr std::string_view kClangInstrumentation =
 /// may lie below the stack pointer.
 inline constexpr std::string_view kDebugOptions = "-g2 -gdwarf-4 -fstandalone-debug -mno-red-zone";
 
-/// The name of clang++ on the PATH, or the newest of the versions with a number. Throws DeviceError
-/// when there is none, with a message about `what`.
-std::string find_clang(const std::string& what);
-
 class BuildFolder {
  public:
   /// Writes the objects "callbacks" (functions that instrumented code calls), "ptx", "bridge" and

@@ -21,6 +21,7 @@
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/kernels/build_folder.h"
+#include "experiments/kernels/clang.h"
 
 namespace triptych::kernels {
 namespace {

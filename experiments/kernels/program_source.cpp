@@ -16,6 +16,7 @@
 #include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/kernels/build_folder.h"
+#include "experiments/kernels/clang.h"
 
 namespace triptych::kernels {
 namespace {
@@ -295,9 +296,11 @@ bool is_whole_program(const fs::path& file) {
   return false;
 }
 
-std::string compile_program(const ProgramSource& source, const fs::path& folder) {
-  check(source);
-  const auto compiler = find_clang("whole programs");
+namespace {
+
+/// Returns the compiler's warnings.
+std::string compile_with(const std::string& compiler, const ProgramSource& source,
+                         const fs::path& folder) {
   const TemporaryFolder temporary("program");
   ProgramBuild build(source, temporary.path(), compiler);
   for (std::size_t i = 0; i < source.files.size(); ++i) {
@@ -310,6 +313,26 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   }
   build.link(folder);
   return build.warnings();
+}
+
+}  // namespace
+
+std::string compile_program(const ProgramSource& source, const fs::path& folder) {
+  check(source);
+  const auto compiler = find_clang("whole programs");
+  try {
+    return compile_with(compiler, source, folder);
+  } catch (const InvalidArgument&) {
+    const auto newer = newer_clang(compiler);
+    if (!newer) throw;
+    try {
+      const auto warnings = compile_with(*newer, source, folder);
+      return fmt::format("{} is compiled by {}: {} refuses it\n{}", source.files.front().string(),
+                         *newer, compiler, warnings);
+    } catch (const InvalidArgument&) {  // a mistake for both
+    }
+    throw;
+  }
 }
 
 }  // namespace triptych::kernels

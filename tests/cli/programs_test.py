@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import unittest
 
 from support import ALL_CASES, SOURCE, ProgramTest, compile_through_ccache, main
@@ -174,6 +175,15 @@ class Programs(ProgramTest):
         kinds = [each["kind"] for each in result["findings"]]
         self.assertEqual((kinds[-1], kinds.count("out of bounds")), ("out of bounds", 1))
         self.assertIn("race", kinds)
+
+    def test_a_lambda_uses_a_structured_binding(self):
+        rows = {each["name"]: each["detail"] for each in self.document("doctor")["results"]}
+        clang = rows["clang of kernel run"].removesuffix(" for files that it refuses").split()[-1]
+        version = subprocess.run([clang, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        if int(version.split(".")[0]) < 16:
+            self.skipTest(f"{clang} refuses structured bindings in lambdas, as all before version 16")
+        result, _ = self.program("bindings.cu")
+        self.assertEqual(result["output"], "105\n")
 
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")

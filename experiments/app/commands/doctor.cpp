@@ -9,12 +9,14 @@
 
 #include "backends/all_backends.h"
 #include "core/base/console.h"
+#include "core/base/error.h"
 #include "core/base/mapped.h"
 #include "core/io/find_program.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
+#include "experiments/kernels/clang.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "systolic/sim/toolchain.h"
@@ -70,6 +72,22 @@ ToolFinding check_tool(const OptionalTool& tool) {
     return {tool.program, Status::Ok, false, path->string(), ""};
   return {tool.program, Status::Missing, false, fmt::format("optional: {}", tool.purpose),
           tool.remedy};
+}
+
+/// The versions of clang that compile programs with `main`.
+ToolFinding check_program_compiler() {
+  ToolFinding finding = {"clang of kernel run", Status::Ok, false, "", ""};
+  try {
+    finding.detail = kernels::find_clang("programs");
+    if (const auto newer = kernels::newer_clang(finding.detail)) {
+      finding.detail += fmt::format(", and {} for files that it refuses", *newer);
+    }
+  } catch (const DeviceError&) {
+    finding.status = Status::Missing;
+    finding.detail = "optional: compiles CUDA programs";
+    finding.remedy = "apt-get install clang";
+  }
+  return finding;
 }
 
 ToolFinding check_backend(const Backend& backend) {
@@ -152,6 +170,7 @@ std::vector<ToolFinding> examine() {
     findings.push_back({"training self-test", Status::Failed, true, error.what(), ""});
   }
   for (const auto& tool : kTools) findings.push_back(check_tool(tool));
+  findings.push_back(check_program_compiler());
   return findings;
 }
 
