@@ -26,7 +26,8 @@ struct KernelCommand {
   double tolerance = 1e-4;
   std::string library;  ///< of build
   std::vector<std::string> defines, includes;
-  std::vector<std::string> sources;  ///< further files of a whole program
+  std::vector<std::string> pre_includes;  ///< headers in front of each source
+  std::vector<std::string> sources;       ///< further files of a whole program
   std::string gpu = gpu_names().front();
   bool no_contraction = false, brief = false, strict = false, module = false;
   bool debugs = false;  ///< the kernels report their lines and variables

@@ -43,6 +43,9 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   for (const auto& each : options.defines) child.add({"--define", each});
   for (const auto& each : options.includes) child.add({"--include", child.copy_of_folder(each)});
   for (const auto& each : options.expected) child.add({"--expect", copy_named(child, each)});
+  for (const auto& each : options.pre_includes) {
+    child.add({"--pre-include", child.copy_of(each)});
+  }
   if (!options.expected.empty()) child.add({"--tolerance", fmt::format("{}", options.tolerance)});
   if (options.no_contraction) child.add({"--no-contraction"});
   if (options.brief) child.add({"--brief"});

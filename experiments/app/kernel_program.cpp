@@ -196,6 +196,9 @@ std::vector<std::string> compiler_options(const KernelCommand& options) {
   auto words =
       mapped<std::string>(options.defines, [](const auto& define) { return "-D" + define; });
   for (const auto& folder : options.includes) words.push_back("-I" + folder);
+  for (const auto& header : options.pre_includes) {
+    words.insert(words.end(), {"-include", header});
+  }
   return words;
 }
 

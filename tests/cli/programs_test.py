@@ -185,6 +185,14 @@ class Programs(ProgramTest):
         result, _ = self.program("bindings.cu")
         self.assertEqual(result["output"], "105\n")
 
+    def test_a_header_stands_in_front_of_each_source(self):
+        path, words = str(PROGRAMS / "no_header.cu"), ("--source", str(PROGRAMS / "no_header.cpp"))
+        run = self.run_program("kernel", "run", path, *words)
+        self.assertIn("getpid", run.stderr)
+        self.assertNotEqual(run.returncode, 0)
+        result, _ = self.program("no_header.cu", "--pre-include", "unistd.h", sources=["no_header.cpp"])
+        self.assertEqual(result["output"], "1 1\n")
+
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")
         for sample, blocks in ((1, 10), (4, 3), (100, 1)) if ALL_CASES else ((4, 3),):

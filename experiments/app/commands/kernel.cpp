@@ -274,6 +274,11 @@ void add_compiler_options(Command command, KernelCommand& options, bool needs_fi
   command.add_option("--define", options.defines, "define a macro, like -D of nvcc").repeated();
   command.add_option("--include", options.includes, "folder of headers, like -I of nvcc")
       .repeated();
+  command
+      .add_option("--pre-include", options.pre_includes,
+                  "header in front of each source, such as unistd.h, like -include of nvcc")
+      .value("HEADER")
+      .repeated();
   command.add_flag("--no-contraction", options.no_contraction,
                    "round a * b + c twice, like nvcc -fmad=false");
   command
