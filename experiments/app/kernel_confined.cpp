@@ -53,6 +53,7 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   if (options.strict) child.add({"--strict"});
   if (request.keeps_going) child.add({"--keep-going"});
   if (request.sample != 1) child.add({"--sample", std::to_string(request.sample)});
+  if (request.last_first) child.add({"--last-first"});
 }
 
 /// The document of the child, with the names that the user gave.

@@ -232,6 +232,7 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.options.strict = options.strict;
   request.options.keeps_going = options.run.keeps_going;
   request.options.sample = static_cast<std::uint64_t>(options.run.sample);
+  request.options.last_first = options.run.last_first;
   return request;
 }
 

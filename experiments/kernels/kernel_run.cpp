@@ -145,6 +145,7 @@ KernelRun run_kernel(const KernelLibrary& library, const KernelRunRequest& reque
   if (request.watch) launch.watcher = request.watch(library, launch);
   KernelRun run;
   if (request.keeps_going) launch.noted = &run.noted;
+  launch.last_first = request.last_first;
   run.kernel = kernel.name;
   for (unsigned i = 0; i < kernel.count; ++i)
     run.parameters.emplace_back(kernel.parameters[i].type);

@@ -40,6 +40,7 @@ struct KernelRunRequest {
   std::uint64_t seed = 1;                ///< of "=random"
   bool skip_ended = false;               ///< barriers wait only for threads that have not ended
   bool keeps_going = false;              ///< faults end the kernel only where they must
+  bool last_first = false;               ///< threads of a block run in descending order
   const Gpu* gpu = nullptr;              ///< whose costs are counted
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel
   cuda::plain::WatchLaunch watch;

@@ -176,6 +176,19 @@ class Programs(ProgramTest):
         self.assertEqual((kinds[-1], kinds.count("out of bounds")), ("out of bounds", 1))
         self.assertIn("race", kinds)
 
+    def test_lanes_that_run_last_first_add_as_in_lockstep(self):
+        path = str(PROGRAMS / "warp_synchronous.cu")
+        outputs = []
+        for order in ([], ["--last-first"]):
+            run = self.run_program("kernel", "run", path, "--keep-going", *order, "--json")
+            result = json.loads(run.stdout)["results"][0]
+            self.assertEqual((run.returncode, result["stopped"], result["status"]), (1, "", 0))
+            self.assertEqual({each["kind"] for each in result["findings"]}, {"race"})
+            outputs.append([int(word) for word in result["output"].split()])
+        sums = [sum(range(128 * i, 128 * (i + 1))) for i in range(4)]
+        self.assertNotEqual(outputs[0], sums)
+        self.assertEqual(outputs[1], sums)
+
     def test_a_lambda_uses_a_structured_binding(self):
         rows = {each["name"]: each["detail"] for each in self.document("doctor")["results"]}
         clang = rows["clang of kernel run"].removesuffix(" for files that it refuses").split()[-1]

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/emulation/async_units.h"
 #include "backends/cuda/emulation/resident_blocks.h"
+#include "backends/cuda/emulation/thread_order.h"
 
 namespace triptych::cuda::emulation {
 namespace {
@@ -33,6 +34,19 @@ bool has_overflowed(const std::unique_ptr<Fiber>& fiber) {
 constexpr unsigned kMostRepeats = 1U << 20;
 /// Times that a thread that nobody observes may see the same value, before others go on.
 constexpr unsigned kPolls = 64;
+
+/// The next number in descending order with the state `wanted`: from `from` down to `first`, from
+/// `last` on down to `from`, then all others.
+template <class States, class State>
+unsigned last_of(const States& states, State wanted, unsigned from, unsigned first, unsigned last) {
+  const auto size = static_cast<unsigned>(states.size());
+  for (auto [begin, end] : {std::pair(first, from), std::pair(from, last), std::pair(last, size),
+                            std::pair(0U, first)}) {
+    while (end > begin && states[end - 1] != wanted) --end;
+    if (end > begin) return end - 1;
+  }
+  return size;
+}
 
 }  // namespace
 
@@ -191,7 +205,11 @@ void Block::hand_over() {
 /// The start order of threads.
 void Block::shuffle_threads() {
   order_.clear();
-  if (schedule_.seed == 0) return;
+  if (schedule_.seed == kAscending) return;
+  if (schedule_.seed == kDescending) {
+    for (unsigned thread = count_; thread-- > 0;) order_.push_back(thread);
+    return;
+  }
   // Each block has an order of its own.
   random_ = schedule_.seed * 0x9E3779B97F4A7C15U + blockIdx.x + 1;
   for (unsigned thread = 0; thread < count_; ++thread) order_.push_back(thread);
@@ -235,7 +253,7 @@ Fiber& Block::next_fiber() {
     --ready_;
     return *threads_[next_ready()].fiber;
   }
-  if (schedule_.seed != 0) {
+  if (schedule_.seed != kAscending && schedule_.seed != kDescending) {
     if (Fiber* fiber = random_fiber(); fiber != nullptr) return *fiber;
     end_with(deadlock());
     return home_;
@@ -253,6 +271,10 @@ Fiber& Block::next_fiber() {
 
 /// In the order of their numbers, from the running one on. Lanes of its own warp first.
 unsigned Block::next_ready() const {
+  if (schedule_.seed == kDescending) {
+    return last_of(states_, State::Ready, thread_, thread_ / kWarp * kWarp,
+                   std::min(count_, (thread_ / kWarp + 1) * kWarp));
+  }
   const auto first = states_.begin() + thread_ / kWarp * kWarp;
   const auto last = states_.begin() + std::min(count_, (thread_ / kWarp + 1) * kWarp);
   const auto after = states_.begin() + thread_ + 1;
@@ -304,7 +326,8 @@ void Block::read_again(const Location& where) {
   if (threads_[thread_].repeats >= kMostRepeats) {
     fail(FaultKind::Endless, where,
          fmt::format("reads the same place {} times and does nothing else; no thread that can run "
-                     "changes it, and another block may come after this one",
+                     "changes it, another block may come after this one, and the host continues "
+                     "after the launch",
                      kMostRepeats));
   }
   let_others_go_on(where);
@@ -350,6 +373,13 @@ void Block::come_to_barrier(const Location& where, bool of_grid) {
     return;
   }
   open_barrier();
+  if (schedule_.seed != kDescending) return;
+  const auto self = thread_;  // came last, and waits for its turn
+  make_ready(self);
+  threads_[self].where = where;
+  thread_ = 0;
+  hand_over();
+  make_current(self);
 }
 
 bool Block::all_at_barrier() const {

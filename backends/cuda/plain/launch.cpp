@@ -14,6 +14,7 @@
 
 #include "backends/cuda/emulation/cost_model.h"
 #include "backends/cuda/emulation/occupancy.h"
+#include "backends/cuda/emulation/thread_order.h"
 #include "backends/cuda/plain/signals.h"
 #include "backends/host/thread_team.h"
 
@@ -129,7 +130,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
   const Watch watch(library, arrays, launch.shape.shared_bytes, launch.explain, launch.textures,
                     launch.heap);
   emulation::EmulatedStream stream(emulation::Mode::Checked);
-  stream.follow({.most_steps = launch.most_steps,
+  stream.follow({.seed = launch.last_first ? emulation::kDescending : emulation::kAscending,
+                 .most_steps = launch.most_steps,
                  .turn = kTurn,
                  .barriers_skip_ended = launch.barriers_skip_ended,
                  .strict = launch.strict,

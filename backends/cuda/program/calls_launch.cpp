@@ -238,6 +238,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
       request.unwatched_call = [&] { call.run(kernel.unwatched); };
     }
     if (session.options.watch) request.watcher = session.options.watch(*kernel.library, request);
+                             .last_first = session.options.last_first,
     auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
     warn(session, result.equal_stores, "All store the same value, so GPUs give the same result");

@@ -68,6 +68,7 @@ struct ProgramOptions {
   bool keeps_going = false;              ///< faults of kernels end it only where they must
   std::uint64_t sample = 1;              ///< every sample-th block is counted and checked
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
+  bool last_first = false;               ///< threads of a block run in descending order
   plain::WatchLaunch watch;
   ModuleBuilder* modules = nullptr;  ///< for NVRTC and the driver API
 };

@@ -330,6 +330,8 @@ Command add_run(Command& kernel, Context& context) {
                    "for a whole program: warnings about undefined values end it");
   command.add_flag("--keep-going", options->run.keeps_going,
                    "list races and reads of undefined memory or outside of arrays, and continue");
+  command.add_flag("--last-first", options->run.last_first,
+                   "run the threads of a block in descending order, which changes races");
   command.add_flag("--brief", options->brief, "omit the table by source line");
   add_confine_option(command, options->confine,
                      "compile and run it without access to anything except its arrays");
