@@ -29,6 +29,7 @@ struct KernelCommand {
   std::vector<std::string> pre_includes;  ///< headers in front of each source
   std::vector<std::string> sources;       ///< further files of a whole program
   std::string gpu = gpu_names().front();
+  int gpus = 1;  ///< of a whole program
   bool no_contraction = false, brief = false, strict = false, module = false;
   bool debugs = false;  ///< the kernels report their lines and variables
   Confinement confine = Confinement::None;

@@ -32,6 +32,7 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   child.add({"--threads", std::to_string(request.threads), "--max-steps",
              std::to_string(request.most_steps), "--gpu", options.gpu});
   if (is_program(options)) {
+    child.add({"--gpus", std::to_string(options.gpus)});
     for (const auto& each : options.sources) child.add({"--source", child.copy_of(each)});
   } else {
     child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
@@ -42,18 +43,18 @@ void add_words(const KernelCommand& options, ConfinedCommand& child) {
   for (const auto& each : request.constants) child.add({"--constant", copy_named(child, each)});
   for (const auto& each : options.defines) child.add({"--define", each});
   for (const auto& each : options.includes) child.add({"--include", child.copy_of_folder(each)});
-  for (const auto& each : options.expected) child.add({"--expect", copy_named(child, each)});
   for (const auto& each : options.pre_includes) {
     child.add({"--pre-include", child.copy_of(each)});
   }
+  for (const auto& each : options.expected) child.add({"--expect", copy_named(child, each)});
   if (!options.expected.empty()) child.add({"--tolerance", fmt::format("{}", options.tolerance)});
   if (options.no_contraction) child.add({"--no-contraction"});
   if (options.brief) child.add({"--brief"});
   if (request.skip_ended) child.add({"--skip-ended"});
   if (options.strict) child.add({"--strict"});
   if (request.keeps_going) child.add({"--keep-going"});
-  if (request.sample != 1) child.add({"--sample", std::to_string(request.sample)});
   if (request.last_first) child.add({"--last-first"});
+  if (request.sample != 1) child.add({"--sample", std::to_string(request.sample)});
 }
 
 /// The document of the child, with the names that the user gave.

@@ -226,13 +226,14 @@ kernels::ProgramRequest program_request(const KernelCommand& options) {
   request.source.options = compiler_options(options);
   request.words = options.run.arguments;
   request.gpu = options.gpu;
+  request.options.gpus = options.gpus;
   request.options.threads = options.run.threads;
   request.options.most_steps = static_cast<std::uint64_t>(options.run.most_steps);
   request.options.barriers_skip_ended = options.run.skip_ended;
   request.options.strict = options.strict;
   request.options.keeps_going = options.run.keeps_going;
-  request.options.sample = static_cast<std::uint64_t>(options.run.sample);
   request.options.last_first = options.run.last_first;
+  request.options.sample = static_cast<std::uint64_t>(options.run.sample);
   return request;
 }
 

@@ -206,6 +206,27 @@ class Programs(ProgramTest):
         result, _ = self.program("no_header.cu", "--pre-include", "unistd.h", sources=["no_header.cpp"])
         self.assertEqual(result["output"], "1 1\n")
 
+    def test_gpus_have_memory_streams_and_variables_of_their_own(self):
+        result, kernels = self.program("several_gpus.cu", "--gpus", "2")
+        # 2 * i + 100 on GPU 0. On GPU 1, where the bonus is 1, twice that and 1.
+        self.assertEqual(result["output"], "2 GPUs, peers 1\n4192 8416, current 1, owner 0\nbonus 100 and 1\n1024\n")
+        self.assertEqual(kernels["twice"]["launches"], 3)
+
+    def test_memory_of_another_gpu_needs_a_permission(self):
+        for mistake, remedy in (("peer", "call cudaSetDevice(1) and cudaDeviceEnablePeerAccess(0, 0) before"),
+                                ("pool", "allow it with cudaMemPoolSetAccess for the pool of GPU 0")):
+            _, finding = self.fault("several_gpus.cu", mistake, "--gpus", "2")
+            self.assertEqual(finding["line"], self.line_with("several_gpus.cu", "memory of a peer"))
+            self.assertIn("which is memory of GPU 0, and the kernel runs on GPU 1: " + remedy, finding["message"])
+
+    def test_a_stream_belongs_to_a_gpu(self):
+        run = self.run_program("kernel", "run", str(PROGRAMS / "several_gpus.cu"), "stream", "--gpus", "2", "--json")
+        result = json.loads(run.stdout)["results"][0]
+        finding, = result["findings"]
+        self.assertEqual(finding["line"], self.line_with("several_gpus.cu", "of GPU 1"))
+        self.assertIn("the stream is of GPU 1, and GPU 0 is the current one", finding["message"])
+        self.assertIn("bonus 100 and 1\n", result["output"])
+
     def test_a_sample_counts_its_blocks_and_runs_the_others(self):
         names = ("fill", "mirror", "wait", "allocate", "release")
         for sample, blocks in ((1, 10), (4, 3), (100, 1)) if ALL_CASES else ((4, 3),):

@@ -79,12 +79,30 @@ bool is_joined(const Capture& capture) {
   });
 }
 
+/// An error where a kernel would run in a stream of another GPU.
+cudaError_t check_stream_device(const char* call, Place place, cudaStream_t stream) {
+  auto& session = Session::current();
+  const auto found = session.streams.find(stream);
+  if (found == session.streams.end() || found->second.device == Devices::current()) {
+    return cudaSuccess;
+  }
+  const int device = found->second.device;
+  return session.mistake(cudaErrorInvalidResourceHandle, call, place,
+                         fmt::format("the stream is of GPU {}, and GPU {} is the current one: call "
+                                     "cudaSetDevice({}) before the launch",
+                                     device, Devices::current(), device));
+}
+
 }  // namespace
 
 cudaError_t submit(const char* call, Place place, cudaStream_t stream, GraphNode node) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   if (const auto error = check_stream(call, place, stream); error != cudaSuccess) return error;
+  if (node.type == cudaGraphNodeTypeKernel) {
+    const auto error = check_stream_device(call, place, stream);
+    if (error != cudaSuccess) return error;
+  }
   if (auto* capture = session.graphs.capture_of(stream)) {
     return record(*capture, call, place, stream, std::move(node));
   }

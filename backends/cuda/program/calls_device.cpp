@@ -17,16 +17,22 @@ constexpr std::size_t kStackLimit = 1024, kPrintLimit = std::size_t{1} << 20;
 
 cudaError_t check_device(const char* call, Place place, int device) {
   auto& session = Session::current();
-  if (device == 0) return cudaSuccess;
-  return session.mistake(cudaErrorInvalidDevice, call, place,
-                         fmt::format("there is no device {}; the only one is 0", device));
+  const int count = session.options.gpus;
+  if (device >= 0 && device < count) return cudaSuccess;
+  return session.mistake(
+      cudaErrorInvalidDevice, call, place,
+      count == 1 ? fmt::format("there is no device {}; the only one is 0", device)
+                 : fmt::format("there is no device {}; there are 0 to {}", device, count - 1));
 }
 
-cudaError_t check_peer(const char* call, Place place, int device) {
-  const auto error = check_device(call, place, device);
-  if (error != cudaSuccess) return error;
-  return Session::current().mistake(cudaErrorInvalidDevice, call, place,
-                                    "a device is no peer of itself, and there is only one");
+cudaError_t check_peer(const char* call, Place place, int device, int peer) {
+  const auto error = check_device(call, place, peer);
+  if (error != cudaSuccess || device != peer) return error;
+  auto& session = Session::current();
+  return session.mistake(
+      cudaErrorInvalidDevice, call, place,
+      fmt::format("a device is no peer of itself{}",
+                  session.options.gpus == 1 ? ", and there is only one (option gpus)" : ""));
 }
 
 bool is_stream(const Session& session, cudaStream_t stream) {
@@ -41,6 +47,17 @@ Event* event_of(const char* call, Place place, cudaEvent_t event) {
   session.mistake(cudaErrorInvalidResourceHandle, call, place,
                   "the event was not created, or was destroyed");
   return nullptr;
+}
+
+/// An error where the event and the stream are of different GPUs.
+cudaError_t check_event_device(Place place, const Event& event, cudaStream_t stream) {
+  auto& session = Session::current();
+  const auto found = session.streams.find(stream);
+  const int device = found == session.streams.end() ? Devices::current() : found->second.device;
+  if (event.device == device) return cudaSuccess;
+  return session.mistake(
+      cudaErrorInvalidResourceHandle, "cudaEventRecord", place,
+      fmt::format("the event is of GPU {}, and the stream of GPU {}", event.device, device));
 }
 
 /// Waits for a stream, or for all.
@@ -67,26 +84,31 @@ cudaError_t check_stream(const char* call, Place place, cudaStream_t stream) {
 
 // NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
 cudaError_t cudaGetDeviceCount(Place, int* count) {
-  *count = 1;
+  *count = Session::current().options.gpus;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(Place, int* device) {
-  *device = 0;
+  *device = Devices::current();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(Place place, int device) {
-  return check_device("cudaSetDevice", place, device);
+  const auto error = check_device("cudaSetDevice", place, device);
+  if (error == cudaSuccess) Devices::current() = device;
+  return error;
 }
 cudaError_t cudaSetDeviceFlags(Place, unsigned) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(Place place, cudaDeviceProp* properties, int device) {
   const auto error = check_device("cudaGetDeviceProperties", place, device);
-  if (error == cudaSuccess) *properties = properties_of(*Session::current().options.gpu);
+  if (error != cudaSuccess) return error;
+  *properties = properties_of(*Session::current().options.gpu);
+  properties->pciBusID = device;
   return error;
 }
 cudaError_t cudaDeviceGetAttribute(Place place, int* value, cudaDeviceAttr attribute, int device) {
   const auto error = check_device("cudaDeviceGetAttribute", place, device);
   if (error != cudaSuccess) return error;
-  const auto p = properties_of(*Session::current().options.gpu);
+  auto p = properties_of(*Session::current().options.gpu);
+  p.pciBusID = device;
 #define TRIPTYCH_ATTRIBUTE(name, number, expression) \
   case name:                                         \
     *value = expression;                             \
@@ -99,22 +121,56 @@ cudaError_t cudaDeviceGetAttribute(Place place, int* value, cudaDeviceAttr attri
       cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
       fmt::format("the attribute {} is not emulated", static_cast<int>(attribute)));
 }
-cudaError_t cudaDeviceCanAccessPeer(Place, int* can, int, int) {
-  *can = 0;
+cudaError_t cudaDeviceCanAccessPeer(Place, int* can, int device, int peer) {
+  const auto exists = [count = Session::current().options.gpus](int each) {
+    return each >= 0 && each < count;
+  };
+  *can = exists(device) && exists(peer) && device != peer ? 1 : 0;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceEnablePeerAccess(Place place, int device, unsigned) {
-  return check_peer("cudaDeviceEnablePeerAccess", place, device);
+cudaError_t cudaDeviceEnablePeerAccess(Place place, int peer, unsigned) {
+  constexpr auto kCall = "cudaDeviceEnablePeerAccess";
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_peer(kCall, place, Devices::current(), peer);
+  if (error != cudaSuccess || session.devices.allow(Devices::current(), peer)) return error;
+  return session.mistake(
+      cudaErrorPeerAccessAlreadyEnabled, kCall, place,
+      fmt::format("GPU {} may use memory of GPU {} already", Devices::current(), peer));
 }
-cudaError_t cudaDeviceDisablePeerAccess(Place place, int device) {
-  return check_peer("cudaDeviceDisablePeerAccess", place, device);
+cudaError_t cudaDeviceDisablePeerAccess(Place place, int peer) {
+  constexpr auto kCall = "cudaDeviceDisablePeerAccess";
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  const auto error = check_peer(kCall, place, Devices::current(), peer);
+  if (error != cudaSuccess || session.devices.forbid(Devices::current(), peer)) return error;
+  return session.mistake(cudaErrorPeerAccessNotEnabled, kCall, place,
+                         "nothing has enabled this access");
+}
+cudaError_t triptychPeerAttribute(Place place, int* value, int attribute, int device, int peer) {
+  constexpr auto kCall = "cudaDeviceGetP2PAttribute";
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  auto error = check_device(kCall, place, device);
+  if (error == cudaSuccess) error = check_peer(kCall, place, device, peer);
+  *value = error == cudaSuccess && attribute != 1 ? 1 : 0;  // 1: the rank of the link
+  return error;
+}
+cudaError_t triptychPoolAccess(Place place, int owner, int user, int is_allowed) {
+  constexpr auto kCall = "cudaMemPoolSetAccess";
+  auto& session = Session::current();
+  const std::lock_guard lock(session.mutex);
+  auto error = check_device(kCall, place, owner);
+  if (error == cudaSuccess) error = check_device(kCall, place, user);
+  if (error == cudaSuccess) session.devices.set_pool_access(user, owner, is_allowed != 0);
+  return error;
 }
 cudaError_t cudaDeviceGetPCIBusId(Place place, char* text, int bytes, int device) {
   const auto error = check_device("cudaDeviceGetPCIBusId", place, device);
   if (error != cudaSuccess) return error;
   const auto p = properties_of(*Session::current().options.gpu);
-  std::snprintf(text, static_cast<std::size_t>(bytes), "%04x:%02x:%02x.0", p.pciDomainID,
-                p.pciBusID, p.pciDeviceID);
+  std::snprintf(text, static_cast<std::size_t>(bytes), "%04x:%02x:%02x.0", p.pciDomainID, device,
+                p.pciDeviceID);
   return cudaSuccess;
 }
 cudaError_t cudaChooseDevice(Place, int* device, const cudaDeviceProp*) {
@@ -199,7 +255,8 @@ cudaError_t cudaStreamCreateWithPriority(Place, cudaStream_t* stream, unsigned f
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   *stream = new_handle<cudaStream_t>();
-  session.streams[*stream] = {flags, std::clamp(priority, kGreatestPriority, 0)};
+  session.streams[*stream] = {flags, std::clamp(priority, kGreatestPriority, 0),
+                              Devices::current()};
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetFlags(Place place, cudaStream_t stream, unsigned* flags) {
@@ -271,7 +328,7 @@ cudaError_t cudaEventCreate(Place, cudaEvent_t* event) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   *event = new_handle<cudaEvent_t>();
-  session.events[*event] = {};
+  session.events[*event].device = Devices::current();
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(Place place, cudaEvent_t* event, unsigned) {
@@ -289,7 +346,8 @@ cudaError_t cudaEventRecord(Place place, cudaEvent_t event, cudaStream_t stream)
   const std::lock_guard lock(session.mutex);
   auto* found = event_of("cudaEventRecord", place, event);
   if (found == nullptr) return session.last_error;
-  const auto error = check_stream("cudaEventRecord", place, stream);
+  auto error = check_stream("cudaEventRecord", place, stream);
+  if (error == cudaSuccess) error = check_event_device(place, *found, stream);
   if (error != cudaSuccess || record_event(stream, *found)) return error;
   found->at = std::chrono::steady_clock::now();
   return cudaSuccess;

@@ -66,7 +66,9 @@ std::string explain_address(std::uintptr_t address) {
                      address)
                : "";
   }
-  if (memory->gone.empty()) return {};
+  if (memory->gone.empty()) {
+    return Session::current().devices.remedy(Devices::current(), *memory);
+  }
   return fmt::format("{}, which {}", memory->name, memory->gone);
 }
 
@@ -142,10 +144,16 @@ void warn(Session& session, const std::vector<emulation::Remark>& all, const cha
   }
 }
 
+/// Memory that kernels of the current GPU may use.
+Reach reach_of_kernels() {
+  return [device = Devices::current(), &devices = Session::current().devices](
+             const Allocation& memory) { return devices.may_use(device, memory); };
+}
+
 /// Arrays that the kernel may use: also variables of other modules.
 std::vector<plain::DeviceArray> arrays_of(const Kernel& kernel) {
   auto& session = Session::current();
-  auto arrays = session.heap.arrays();
+  auto arrays = session.heap.arrays(reach_of_kernels());
   const auto add = [&](const plain::KernelLibrary& library) {
     if (&library == kernel.library) return;
     for (const auto& each : library.global_variables()) {
@@ -213,7 +221,8 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
   if (session.device_heap == nullptr) {
     session.device_heap = std::make_unique<plain::DeviceHeap>(session.heap_limit);
   }
-  session.heap.begin_kernel();
+  session.heap.begin_kernel(reach_of_kernels());
+  session.devices.select_variables();
   session.device_heap->open();
   try {
     plain::Launch request = {.kernel = kernel.name,
@@ -227,6 +236,7 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
                              .most_steps = session.options.most_steps,
                              .barriers_skip_ended = session.options.barriers_skip_ended,
                              .strict = session.options.strict,
+                             .last_first = session.options.last_first,
                              .sample = session.options.sample,
                              .earlier_blocks = kernel.blocks,
                              .noted = session.options.keeps_going ? &session.report.noted : nullptr,
@@ -238,7 +248,6 @@ cudaError_t launch(Kernel& kernel, Place place, const emulation::LaunchShape& sh
       request.unwatched_call = [&] { call.run(kernel.unwatched); };
     }
     if (session.options.watch) request.watcher = session.options.watch(*kernel.library, request);
-                             .last_first = session.options.last_first,
     auto result = plain::run(*kernel.library, request);
     warn_of_skipped(session, result.skipped);
     warn(session, result.equal_stores, "All store the same value, so GPUs give the same result");
@@ -320,7 +329,12 @@ void register_variable(const void* shadow, const char* symbol, bool is_constant)
   const auto address = library.address_of(symbol);
   if (is_constant) library.note_constant(address);
   const auto* variable = library.variable_at(address);
-  if (variable != nullptr) session.variables[shadow] = *variable;
+  if (variable == nullptr) return;
+  session.variables[shadow] = *variable;
+  if (session.options.gpus > 1 && !library.is_read_only(address)) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a symbol's value
+    session.devices.add_variable({reinterpret_cast<std::byte*>(address), variable->bytes});
+  }
 }
 
 void end(int status, const char* reason, Place place) {

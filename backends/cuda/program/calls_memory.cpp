@@ -135,15 +135,16 @@ cudaError_t allocate(const char* call, Place place, MemoryKind kind, void** poin
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   const auto most = session.options.gpu->memory_bytes;
-  if (bytes > most || session.heap.used_bytes() > most - bytes) {
-    return session.mistake(cudaErrorMemoryAllocation, call, place,
-                           fmt::format("{} bytes; {} of the GPU's {} are in use", bytes,
-                                       session.heap.used_bytes(), most));
+  const int device = Devices::current();
+  if (const auto used = session.heap.used_bytes(device); bytes > most || used > most - bytes) {
+    return session.mistake(
+        cudaErrorMemoryAllocation, call, place,
+        fmt::format("{} bytes; {} of the GPU's {} are in use", bytes, used, most));
   }
   try {
     const auto name =
         fmt::format("the {}-byte array of {} ({})", bytes, call, session.text_of(place));
-    *pointer = session.heap.allocate(kind, bytes, element, name).data();
+    *pointer = session.heap.allocate(kind, bytes, element, name, device).data();
   } catch (const std::bad_alloc&) {
     return session.mistake(cudaErrorMemoryAllocation, call, place,
                            fmt::format("this computer does not have {} bytes", bytes));
@@ -164,6 +165,7 @@ Allocation* reserve(const char* call, Place place, void** pointer, std::size_t b
   const auto name =
       fmt::format("the {}-byte array of {} ({})", bytes, call, session.text_of(place));
   auto& memory = session.heap.reserve(bytes, element, name);
+  memory.device = Devices::current();
   *pointer = memory.data();
   return &memory;
 }
@@ -207,6 +209,7 @@ cudaError_t copy_async(const char* call, Place place, void* to, const void* from
 cudaError_t set(const char* call, Place place, void* to, int value, std::size_t bytes) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
+  session.devices.select_variables();
   if (bytes == 0) return cudaSuccess;
   auto* memory = session.heap.find(to);
   const bool is_variable = session.is_variable(to, bytes);
@@ -227,6 +230,7 @@ cudaError_t copy(const char* call, Place place, void* to, const void* from, std:
                  cudaMemcpyKind kind) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
+  session.devices.select_variables();
   if (bytes == 0) return cudaSuccess;
   auto *target = session.heap.find(to), *source = session.heap.find(from);
   for (const auto& wrong : {mistake_in(target, to, bytes, "the destination"),
@@ -294,7 +298,9 @@ cudaError_t triptychMallocAsync(Place place, void** pointer, size_t bytes, size_
   const auto error = check_stream(kCall, place, stream);
   if (error != cudaSuccess) return error;
   if (session.graphs.capture_of(stream) == nullptr) {
-    return allocate(kCall, place, MemoryKind::Device, pointer, bytes, element);
+    const auto failed = allocate(kCall, place, MemoryKind::Device, pointer, bytes, element);
+    if (failed == cudaSuccess && bytes != 0) session.heap.find(*pointer)->is_of_pool = true;
+    return failed;
   }
   auto* memory = reserve(kCall, place, pointer, bytes, element);
   if (memory == nullptr) return session.last_error;
@@ -361,6 +367,7 @@ cudaError_t cudaPointerGetAttributes(Place, cudaPointerAttributes* attributes,
   const auto* memory = session.heap.find(pointer);
   if (memory == nullptr || !memory->gone.empty()) return cudaSuccess;
   attributes->devicePointer = const_cast<void*>(pointer);
+  attributes->device = memory->device;
   if (memory->kind == MemoryKind::Device) attributes->hostPointer = nullptr;
   attributes->type = memory->kind == MemoryKind::Device    ? cudaMemoryTypeDevice
                      : memory->kind == MemoryKind::Managed ? cudaMemoryTypeManaged
@@ -372,7 +379,7 @@ cudaError_t cudaMemGetInfo(Place, size_t* free, size_t* total) {
   auto& session = Session::current();
   const std::lock_guard lock(session.mutex);
   *total = session.options.gpu->memory_bytes;
-  *free = *total - session.heap.used_bytes();
+  *free = *total - session.heap.used_bytes(Devices::current());
   return cudaSuccess;
 }
 

@@ -173,7 +173,8 @@ CUresult cuDeviceGet(Place place, CUdevice* device, int ordinal) {
   return wrong;
 }
 CUresult cuDeviceGetCount(Place place, int* count) {
-  return ask("cuDeviceGetCount", place, cudaGetDeviceCount, count);
+  *count = 1;  // contexts of further GPUs are not emulated
+  return require_driver("cuDeviceGetCount", place);
 }
 CUresult cuDeviceGetName(Place place, char* name, int bytes, CUdevice device) {
   const DriverCall scope("cuDeviceGetName");

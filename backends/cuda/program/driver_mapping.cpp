@@ -110,10 +110,10 @@ CUresult cuMemCreate(Place place, CUmemGenericAllocationHandle* memory, size_t b
   }
   auto& session = Session::current();
   const auto most = session.options.gpu->memory_bytes;
-  if (bytes > most || session.heap.used_bytes() > most - bytes) {
+  if (bytes > most || session.heap.used_bytes(Devices::current()) > most - bytes) {
     return mistake(CUDA_ERROR_OUT_OF_MEMORY, kCall, place,
                    fmt::format("{} bytes; {} of the GPU's {} are in use", bytes,
-                               session.heap.used_bytes(), most));
+                               session.heap.used_bytes(Devices::current()), most));
   }
   *memory = session.new_handle();
   auto& made = Driver::current().physical[*memory];

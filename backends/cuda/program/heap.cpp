@@ -42,10 +42,11 @@ void Allocation::close() {
 }
 
 Allocation& Heap::allocate(MemoryKind kind, std::size_t bytes, std::size_t element,
-                           std::string name) {
+                           std::string name, int device) {
   used_.push_back(std::make_unique<Allocation>(kind, bytes, element, std::move(name)));
   auto& allocation = *used_.back();
-  used_bytes_ += bytes;
+  allocation.device = device;
+  used_bytes_[device] += bytes;
   if (kind == MemoryKind::Device) allocation.close();
   return allocation;
 }
@@ -66,7 +67,7 @@ bool Heap::revive(Allocation& allocation) {
   if (found == reserved_.end()) return false;
   allocation.gone.clear();
   allocation.content = {allocation.bytes(), unit_of(allocation.element_bytes)};
-  used_bytes_ += allocation.bytes();
+  used_bytes_[allocation.device] += allocation.bytes();
   used_.push_back(std::move(*found));
   reserved_.erase(found);
   return true;
@@ -76,7 +77,7 @@ void Heap::free(Allocation& allocation, const std::string& place) {
   const auto found =
       std::ranges::find_if(used_, [&](const auto& each) { return each.get() == &allocation; });
   if (found == used_.end()) return;
-  used_bytes_ -= allocation.bytes();
+  used_bytes_[allocation.device] -= allocation.bytes();
   allocation.close();
   madvise(allocation.data(), allocation.bytes(), MADV_DONTNEED);
   allocation.gone = "was freed at " + place;
@@ -92,7 +93,7 @@ void Heap::add_registered(std::span<std::byte> range, std::string name) {
 void Heap::add_mapped(std::span<std::byte> range, std::string name) {
   used_.push_back(std::make_unique<Allocation>(MemoryKind::Device, range, std::move(name)));
   used_.back()->is_closed = true;  // as it was reserved
-  used_bytes_ += range.size();
+  used_bytes_[used_.back()->device] += range.size();
 }
 
 void Heap::remove_registered(const Allocation& allocation) {
@@ -116,10 +117,16 @@ bool Heap::is_near(std::uintptr_t address) const {
   });
 }
 
-std::vector<plain::DeviceArray> Heap::arrays() const {
+std::size_t Heap::used_bytes(int device) const {
+  const auto found = used_bytes_.find(device);
+  return found == used_bytes_.end() ? 0 : found->second;
+}
+
+std::vector<plain::DeviceArray> Heap::arrays(const Reach& reach) const {
   std::vector<plain::DeviceArray> list;
   list.reserve(used_.size());
   for (const auto& each : used_) {
+    if (!reach(*each)) continue;
     // The host may write managed and pinned memory, unseen.
     auto* content = each->kind == MemoryKind::Device ? &each->content : nullptr;
     list.push_back({.name = each->name,
@@ -133,8 +140,10 @@ std::vector<plain::DeviceArray> Heap::arrays() const {
   return list;
 }
 
-void Heap::begin_kernel() {
-  for (const auto& each : used_) each->open();
+void Heap::begin_kernel(const Reach& reach) {
+  for (const auto& each : used_) {
+    if (reach(*each)) each->open();
+  }
 }
 
 void Heap::end_kernel(const std::string& kernel) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +24,8 @@ enum class MemoryKind : std::uint8_t { Device, Managed, Pinned, Registered };
 
 struct Allocation {
   MemoryKind kind = MemoryKind::Device;
+  int device = 0;                             ///< the GPU that was current
+  bool is_of_pool = false;                    ///< of cudaMallocAsync
   std::optional<plain::DeviceMemory> memory;  ///< of its own
   std::span<std::byte> range;
   std::size_t element_bytes = 0;  ///< 0: not known
@@ -44,10 +48,14 @@ struct Allocation {
   void close();
 };
 
+/// True for memory that a kernel may use.
+using Reach = std::function<bool(const Allocation&)>;
+
 class Heap {
  public:
-  /// Throws std::bad_alloc.
-  Allocation& allocate(MemoryKind kind, std::size_t bytes, std::size_t element, std::string name);
+  /// For a GPU. Throws std::bad_alloc.
+  Allocation& allocate(MemoryKind kind, std::size_t bytes, std::size_t element, std::string name,
+                       int device);
   /// Memory of a graph, which its launch allocates.
   Allocation& reserve(std::size_t bytes, std::size_t element, std::string name);
   /// Allocates reserved memory. False: it is in use.
@@ -63,12 +71,13 @@ class Heap {
   Allocation* find(const void* address) const;
   /// True for an address that an index that is wrong may lead to.
   bool is_near(std::uintptr_t address) const;
-  std::size_t used_bytes() const { return used_bytes_; }
+  /// Bytes in use on a GPU.
+  std::size_t used_bytes(int device) const;
 
   /// Arrays that a kernel may use.
-  std::vector<plain::DeviceArray> arrays() const;
-  /// Opens everything for a kernel.
-  void begin_kernel();
+  std::vector<plain::DeviceArray> arrays(const Reach& reach) const;
+  /// Opens them.
+  void begin_kernel(const Reach& reach);
   /// Closes memory that the host may not use until it has waited.
   void end_kernel(const std::string& kernel);
   /// The host has waited for the GPU.
@@ -76,7 +85,7 @@ class Heap {
 
  private:
   std::vector<std::unique_ptr<Allocation>> used_, freed_, reserved_;
-  std::size_t used_bytes_ = 0;
+  std::map<int, std::size_t> used_bytes_;  ///< by GPU
 };
 
 }  // namespace triptych::cuda::program

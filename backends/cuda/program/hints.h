@@ -41,10 +41,14 @@ enum cudaMemPoolAttr {
   cudaMemPoolReuseAllowInternalDependencies,
   cudaMemPoolAttrReleaseThreshold
 };
-/// The only pool of the only device.
+/// The only pool of a device: its handle is one more than the device.
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  *pool = reinterpret_cast<cudaMemPool_t>(1);
-  return cudaSetDevice(device);
+  *pool = reinterpret_cast<cudaMemPool_t>(static_cast<size_t>(device) + 1);
+  int size = 0;
+  return cudaDeviceGetAttribute(&size, cudaDevAttrWarpSize, device);
+}
+inline int triptychDeviceOf(cudaMemPool_t pool) {
+  return static_cast<int>(reinterpret_cast<size_t>(pool)) - 1;
 }
 inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   return cudaDeviceGetDefaultMemPool(pool, device);
@@ -53,10 +57,34 @@ inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*
   return cudaSuccess;
 }
 inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+enum cudaMemAccessFlags {
+  cudaMemAccessFlagsProtNone = 0,
+  cudaMemAccessFlagsProtRead = 1,
+  cudaMemAccessFlagsProtReadWrite = 3
+};
+struct cudaMemAccessDesc {
+  cudaMemLocation location;
+  cudaMemAccessFlags flags;
+};
+TRIPTYCH_PASS cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list,
+                                               size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto error = triptychPoolAccess(triptychDeviceOf(pool), list[i].location.id,
+                                          list[i].flags != cudaMemAccessFlagsProtNone);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
 template <class T>
-TRIPTYCH_PASS cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t,
+TRIPTYCH_PASS cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool,
                                                   cudaStream_t stream) {
-  return cudaMallocAsync(pointer, bytes, stream);
+  int current = 0;
+  cudaGetDevice(&current);
+  auto error = cudaSetDevice(triptychDeviceOf(pool));
+  if (error != cudaSuccess) return error;
+  error = cudaMallocAsync(pointer, bytes, stream);
+  cudaSetDevice(current);
+  return error;
 }
 
 // Places as CUDA 13 names them.
@@ -78,9 +106,8 @@ enum cudaDeviceP2PAttr {
   cudaDevP2PAttrNativeAtomicSupported,
   cudaDevP2PAttrCudaArrayAccessSupported
 };
-/// An error, as for every question about a peer of the only device.
-TRIPTYCH_PASS cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int other) {
-  *value = 0;
-  return cudaDeviceEnablePeerAccess(other, 0);
+TRIPTYCH_PASS cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
+                                                    int device, int other) {
+  return triptychPeerAttribute(value, attribute, device, other);
 }
 // NOLINTEND(readability-identifier-naming)

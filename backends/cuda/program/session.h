@@ -17,6 +17,7 @@
 #include "backends/cuda/emulation/kernel_costs.h"
 #include "backends/cuda/plain/device_heap.h"
 #include "backends/cuda/program/bridge.h"
+#include "backends/cuda/program/devices.h"
 #include "backends/cuda/program/gpus.h"
 #include "backends/cuda/program/graphs.h"
 #include "backends/cuda/program/heap.h"
@@ -61,14 +62,15 @@ struct ProgramReport {
 
 struct ProgramOptions {
   const Gpu* gpu = nullptr;
+  int gpus = 1;     ///< equal ones
   int threads = 1;  ///< of this processor
   std::uint64_t most_steps = std::uint64_t{1} << 23;
   bool barriers_skip_ended = false;
   bool strict = false;                   ///< the places of warnings end the program
   bool keeps_going = false;              ///< faults of kernels end it only where they must
+  bool last_first = false;               ///< threads of a block run in descending order
   std::uint64_t sample = 1;              ///< every sample-th block is counted and checked
   std::map<std::string, int> registers;  ///< of a thread on that GPU, by kernel, where known
-  bool last_first = false;               ///< threads of a block run in descending order
   plain::WatchLaunch watch;
   ModuleBuilder* modules = nullptr;  ///< for NVRTC and the driver API
 };
@@ -76,10 +78,12 @@ struct ProgramOptions {
 struct StreamProperties {
   unsigned flags = 0;
   int priority = 0;
+  int device = 0;
 };
 
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> at;
+  int device = 0;
   unsigned long long capture = 0;         ///< number of the capture in which it was recorded
   std::vector<cudaGraphNode_t> captured;  ///< nodes in front of it there
 };
@@ -118,6 +122,7 @@ class Session {
 
   std::recursive_mutex mutex;
   ProgramOptions options;
+  Devices devices;
   Heap heap;
   ProgramReport report;
   cudaError_t last_error = cudaSuccess;

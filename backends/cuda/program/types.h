@@ -15,17 +15,20 @@
           cudaErrorInvalidPitchValue, 12,                                                          \
           "invalid pitch argument") row(cudaErrorInvalidSymbol, 13, "invalid device symbol")       \
           row(cudaErrorInvalidDevicePointer, 17, "invalid device pointer") row(                    \
-              cudaErrorInvalidTexture, 18, "invalid texture reference")                            \
-              row(cudaErrorInvalidChannelDescriptor, 20, "invalid channel descriptor") row(        \
-                  cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")        \
-                  row(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient") row( \
-                      cudaErrorInvalidDeviceFunction, 98,                                          \
-                      "invalid device function") row(cudaErrorNoDevice, 100,                       \
-                                                     "no CUDA-capable device is detected")         \
-                      row(cudaErrorInvalidDevice, 101, "invalid device ordinal") row(              \
-                          cudaErrorPeerAccessAlreadyEnabled, 704,                                  \
-                          "peer access is already enabled") row(cudaErrorNotReady, 600,            \
-                                                                "device not ready")                \
+              cudaErrorInvalidTexture, 18,                                                         \
+              "invalid texture reference") row(cudaErrorInvalidChannelDescriptor, 20,              \
+                                               "invalid channel descriptor")                       \
+              row(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy") row(   \
+                  cudaErrorInsufficientDriver, 35,                                                 \
+                  "CUDA driver version is insufficient") row(cudaErrorInvalidDeviceFunction, 98,   \
+                                                             "invalid device function")            \
+                  row(cudaErrorNoDevice, 100, "no CUDA-capable device is detected") row(           \
+                      cudaErrorInvalidDevice, 101,                                                 \
+                      "invalid device ordinal") row(cudaErrorPeerAccessAlreadyEnabled, 704,        \
+                                                    "peer access is already enabled")              \
+                      row(cudaErrorPeerAccessNotEnabled, 705,                                      \
+                          "peer access has not been enabled") row(cudaErrorNotReady, 600,          \
+                                                                  "device not ready")              \
                           row(cudaErrorInvalidResourceHandle, 400, "invalid resource handle") row( \
                               cudaErrorIllegalAddress, 700,                                        \
                               "an illegal memory access was encountered")                          \

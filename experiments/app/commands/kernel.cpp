@@ -390,6 +390,8 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
                   "another source file of a whole program, such as b.cu")
       .value("FILE")
       .repeated();
+  command.add_option("--gpus", options.gpus, "number of GPUs of a whole program, all of this kind")
+      .check(whole_from(1, 16));
   command.add_option("--kernel", request.kernel,
                      "kernel of a file with several, such as tiled<16>");
   add_sizes(command, "--grid", request.grid, "number of blocks, such as 4,4");

@@ -14,6 +14,7 @@
 #include "backends/cuda/plain/code_places.h"
 #include "backends/cuda/program/bridge.h"
 #include "backends/cuda/program/calls.h"
+#include "backends/cuda/program/devices.h"
 #include "backends/cuda/program/gpus.h"
 #include "backends/cuda/program/heap.h"
 #include "backends/cuda/program/kernel_call.h"
@@ -267,7 +268,7 @@ TEST(KernelCall, passes_as_many_bytes_as_cuda_allows) {
 
 TEST(Heap, keeps_freed_memory_and_what_was_written) {
   Heap heap;
-  auto& array = heap.allocate(MemoryKind::Device, 100, 4, "a");
+  auto& array = heap.allocate(MemoryKind::Device, 100, 4, "a", 1);
   auto* data = array.data();
   EXPECT_EQ(heap.find(data + 99), &array);
   EXPECT_EQ(heap.find(data + 100), nullptr);
@@ -276,12 +277,56 @@ TEST(Heap, keeps_freed_memory_and_what_was_written) {
   EXPECT_TRUE(array.content.any_written(0, 100));
   EXPECT_EQ(array.content.undefined_in(8, 8), 12U);
   EXPECT_EQ(array.content.undefined_in(8, 4), std::nullopt);
-  EXPECT_EQ(heap.used_bytes(), 100U);
+  EXPECT_EQ(heap.used_bytes(1), 100U);
+  EXPECT_EQ(heap.used_bytes(0), 0U);
   heap.free(array, "my.cu:3");
-  EXPECT_EQ(heap.used_bytes(), 0U);
+  EXPECT_EQ(heap.used_bytes(1), 0U);
   ASSERT_NE(heap.find(data), nullptr);
   EXPECT_EQ(heap.find(data)->gone, "was freed at my.cu:3");
-  EXPECT_TRUE(heap.arrays().empty());
+  EXPECT_TRUE(heap.arrays([](const Allocation&) { return true; }).empty());
+}
+
+TEST(Devices, use_memory_of_peers_and_pools_with_permission) {
+  Heap heap;
+  Devices devices;
+  auto& array = heap.allocate(MemoryKind::Device, 100, 4, "a", 1);
+  auto& pooled = heap.allocate(MemoryKind::Device, 100, 4, "b", 1);
+  auto& managed = heap.allocate(MemoryKind::Managed, 100, 4, "c", 1);
+  pooled.is_of_pool = true;
+  const auto usable = [&] {
+    return heap.arrays([&](const Allocation& each) { return devices.may_use(0, each); }).size();
+  };
+  EXPECT_TRUE(devices.may_use(1, array));
+  EXPECT_TRUE(devices.may_use(0, managed));
+  EXPECT_EQ(usable(), 1U);
+  EXPECT_TRUE(devices.allow(0, 1));
+  EXPECT_FALSE(devices.allow(0, 1));
+  EXPECT_EQ(usable(), 2U);
+  EXPECT_FALSE(devices.may_use(0, pooled));
+  devices.set_pool_access(0, 1, true);
+  EXPECT_EQ(usable(), 3U);
+  EXPECT_TRUE(devices.forbid(0, 1));
+  EXPECT_FALSE(devices.forbid(0, 1));
+  EXPECT_FALSE(devices.may_use(0, array));
+}
+
+TEST(Devices, have_values_of_variables_of_their_own) {
+  Devices devices;
+  std::array<std::byte, 2> variable = {std::byte{1}, std::byte{2}};
+  devices.add_variable(variable);
+  variable[0] = std::byte{5};
+  Devices::current() = 1;
+  devices.select_variables();
+  EXPECT_EQ(variable[0], std::byte{1});
+  variable[1] = std::byte{7};
+  Devices::current() = 0;
+  devices.select_variables();
+  EXPECT_EQ(variable[0], std::byte{5});
+  EXPECT_EQ(variable[1], std::byte{2});
+  Devices::current() = 1;
+  devices.select_variables();
+  EXPECT_EQ(variable[1], std::byte{7});
+  Devices::current() = 0;
 }
 
 TEST(Gpus, have_the_figures_of_their_capability) {
