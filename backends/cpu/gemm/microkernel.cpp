@@ -60,7 +60,26 @@ HWY_INLINE hn::Vec<Floats> multiply_add(hn::Vec<DotWords> a, hn::Vec<DotWords> b
 HWY_INLINE hn::Vec<Floats> canonical(hn::Vec<Floats> sum) {
   return hn::IfThenElse(hn::IsNaN(sum), hn::BitCast(Floats(), hn::Set(Words(), 0x7FC00000)), sum);
 }
-HWY_INLINE hn::Vec<Words> canonical(hn::Vec<Words> sum) { return sum; }
+
+/// Makes the results of chains canonical, and calls store(number of the vector, result). One sum of
+/// all finds out whether any of them is NaN, with units that multiply-adds leave idle.
+template <class Store, std::size_t... R>
+HWY_INLINE void store_results(hn::Vec<Floats> (&sums)[sizeof...(R)], std::index_sequence<R...>,
+                              const Store& store) {
+  const Floats d;
+  hn::Vec<Floats> parts[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  ((parts[R % 4] = hn::Add(parts[R % 4], sums[R])), ...);
+  const auto all = hn::Add(hn::Add(parts[0], parts[1]), hn::Add(parts[2], parts[3]));
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(all)))) {
+    ((sums[R] = canonical(sums[R])), ...);
+  }
+  (store(R, sums[R]), ...);
+}
+template <class Store, std::size_t... R>
+HWY_INLINE void store_results(hn::Vec<Words> (&sums)[sizeof...(R)], std::index_sequence<R...>,
+                              const Store& store) {
+  (store(R, sums[R]), ...);
+}
 
 // Rows of b that lie apart are fetched so far ahead.
 constexpr std::int64_t kRowsAhead = 24;
@@ -74,9 +93,10 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   using V = hn::Vec<hn::ScalableTag<T>>;
   const hn::ScalableTag<ProductSum<T>> s;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  hn::Vec<hn::ScalableTag<ProductSum<T>>> sums[] = {((void)R, hn::Zero(s))...};
-  const auto in_c = [&](std::size_t r) {
-    return tile.c + static_cast<std::ptrdiff_t>(r / kVectors) * tile.c_stride +
+  using Sum = hn::Vec<hn::ScalableTag<ProductSum<T>>>;
+  Sum sums[] = {((void)R, hn::Zero(s))...};
+  const auto in_c = [c = tile.c, c_stride = tile.c_stride, lanes](std::size_t r) {
+    return c + static_cast<std::ptrdiff_t>(r / kVectors) * c_stride +
            static_cast<std::ptrdiff_t>(r % kVectors) * lanes;
   };
   if (tile.accumulate && !tile.separate) ((sums[R] = hn::LoadU(s, in_c(R))), ...);
@@ -84,7 +104,28 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   T* packed_b = tile.packed_b;
   const auto a_row = kApart ? tile.a_row : 1;
   const auto a_step = kApart ? 1 : tile.a_step == 0 ? rows : tile.a_step;
-  const auto b_inner = tile.b_inner;
+  const auto b_inner = tile.b_inner, b_packed = static_cast<std::int64_t>(kVectors) * lanes;
+  const auto add_products = [&](const T* b, std::int64_t a_next, std::int64_t b_next)
+      __attribute__((always_inline)) {
+    for (std::int64_t inner = 0; inner < tile.k_inner; ++inner) {
+      V b_row[kVectors];
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        const auto column = static_cast<std::ptrdiff_t>(i) * lanes;
+        b_row[i] = hn::LoadU(d, b + column);
+        if constexpr (kPacks) {
+          hn::StoreU(b_row[i], d, packed_b + column);
+          hwy::Prefetch(b + kRowsAhead * b_next + column);
+        }
+      }
+      if constexpr (kPacks) packed_b += b_packed;
+      const auto in_a = [&](std::size_t r) {
+        return hn::Set(d, a[static_cast<std::ptrdiff_t>(r / kVectors) * a_row]);
+      };
+      ((sums[R] = multiply_add(in_a(R), b_row[R % kVectors], sums[R])), ...);
+      a += a_next;
+      b += b_next;
+    }
+  };
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
     const T* b = tile.b + outer * tile.b_outer;
     if (tile.ahead != nullptr) {
@@ -97,29 +138,18 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
       hwy::Prefetch(row);
       hwy::Prefetch(row + 64 / sizeof(T));
     }
-    for (std::int64_t inner = 0; inner < tile.k_inner; ++inner) {
-      V b_row[kVectors];
-      for (std::size_t i = 0; i < kVectors; ++i) {
-        const auto column = static_cast<std::ptrdiff_t>(i) * lanes;
-        b_row[i] = hn::LoadU(d, b + column);
-        if constexpr (kPacks) {
-          hn::StoreU(b_row[i], d, packed_b + column);
-          hwy::Prefetch(b + kRowsAhead * b_inner + column);
-        }
-      }
-      if constexpr (kPacks) packed_b += static_cast<std::ptrdiff_t>(kVectors) * lanes;
-      const auto in_a = [&](std::size_t r) {
-        return hn::Set(d, a[static_cast<std::ptrdiff_t>(r / kVectors) * a_row]);
-      };
-      ((sums[R] = multiply_add(in_a(R), b_row[R % kVectors], sums[R])), ...);
-      a += a_step;
-      b += b_inner;
+    // Steps that the compiler knows make shorter addresses.
+    if (!kApart && a_step == rows && b_inner == b_packed) {
+      add_products(b, rows, b_packed);
+    } else {
+      add_products(b, a_step, b_inner);
     }
   }
   if (tile.accumulate && tile.separate) {
     ((sums[R] = hn::Add(hn::LoadU(s, in_c(R)), sums[R])), ...);
   }
-  (hn::StoreU(canonical(sums[R]), s, in_c(R)), ...);
+  store_results(sums, std::index_sequence<R...>(),
+                [&](std::size_t r, Sum sum) { hn::StoreU(sum, s, in_c(r)); });
 }
 
 template <std::size_t kVectors, bool kApart, class T, std::size_t kRows>
@@ -168,8 +198,8 @@ HWY_INLINE void multiply_scattered(const MicroTile& tile, const std::int64_t* of
                                    std::index_sequence<R...>) {
   const Floats d;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  const auto in_c = [&](std::size_t r) {
-    return tile.c + static_cast<std::ptrdiff_t>(r / 2) * tile.c_stride +
+  const auto in_c = [c = tile.c, c_stride = tile.c_stride, lanes](std::size_t r) {
+    return c + static_cast<std::ptrdiff_t>(r / 2) * c_stride +
            static_cast<std::ptrdiff_t>(r % 2) * lanes;
   };
   hn::Vec<Floats> sums[] = {((void)R, hn::Zero(d))...};
@@ -180,7 +210,8 @@ HWY_INLINE void multiply_scattered(const MicroTile& tile, const std::int64_t* of
     const hn::Vec<Floats> b_row[] = {hn::LoadU(d, b), hn::LoadU(d, b + lanes)};
     ((sums[R] = multiply_add(hn::Set(d, a[R / 2]), b_row[R % 2], sums[R])), ...);
   }
-  (hn::StoreU(canonical(sums[R]), d, in_c(R)), ...);
+  store_results(sums, std::index_sequence<R...>(),
+                [&](std::size_t r, auto sum) { hn::StoreU(sum, d, in_c(r)); });
 }
 
 template <std::size_t kRows>

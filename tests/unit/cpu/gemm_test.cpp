@@ -166,6 +166,20 @@ TEST(Gemm, a_chain_that_fails_ends_in_the_canonical_nan) {
   expect_chains(MatMul(), a, Tensor(Shape{3, 17}, std::vector<float>(51, 0.0F)));
 }
 
+TEST(Gemm, one_nan_among_infinities_is_found_wherever_it_is_in_a_tile) {
+  if (!microkernels().fused) GTEST_SKIP() << "no fused multiply-add";
+  constexpr std::int64_t rows = kMaxTileRows, columns = 33;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      Tensor a(Shape{rows, 1}, std::vector<float>(rows, 1.0F));
+      Tensor b(Shape{1, columns}, std::vector<float>(columns, -1.0F));
+      a.as<float>()[static_cast<std::size_t>(row)] = std::numeric_limits<float>::infinity();
+      b.as<float>()[static_cast<std::size_t>(column)] = 0;
+      expect_chains(MatMul(), a, b);
+    }
+  }
+}
+
 TEST(Gemm, packing_makes_every_nan_the_canonical_one) {
   const std::uint32_t payloads[] = {0x7F800001, 0xFFC12345, 0x7FFFFFFF, 0xFF800001, 0x7FC00000};
   std::vector<float> values;
