@@ -98,21 +98,6 @@ class GemmBlocks {
   std::int64_t panel_block_;  ///< panels of one block
 };
 
-/// Calls visit(tile, panel) for each tile with each panel of the block, with panels counted from
-/// its first: a tile with all panels, then the next tile, or a panel with all tiles.
-template <class Visit>
-void walk_by_tile(const GemmBlocks::Block& block, const Visit& visit) {
-  for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) {
-    for (std::int64_t panel = 0; panel < block.panels.size(); ++panel) visit(tile, panel);
-  }
-}
-template <class Visit>
-void walk_by_panel(const GemmBlocks::Block& block, const Visit& visit) {
-  for (std::int64_t panel = 0; panel < block.panels.size(); ++panel) {
-    for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) visit(tile, panel);
-  }
-}
-
 template <class T, class Work>
 void GemmBlocks::for_each(T* scratch, std::int64_t thread_elements, const Work& work) const {
   if (shape_.m == 0) return;

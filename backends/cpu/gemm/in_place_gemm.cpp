@@ -116,47 +116,60 @@ InPlaceGemm::Factors InPlaceGemm::factors_of(const InPlaceOperands& operands, co
 
 void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
                            const Factors& factors, const Sums& sums) const {
-  const auto& tiles = blocks_.tiles();
-  auto next = tile_at(block, factors, sums, block.tiles.begin, 0);
-  TilePrefetch<float> ahead;
-  walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
-    auto now = next;
-    if (panel == 0) {
-      if (!factors.a_stays) {
-        operands.pack_tile(block.batch, {tiles.begin(tile), tiles.begin(tile + 1)}, factors.k,
-                           factors.a_tile);
-      }
-      ahead = prefetch(block, factors, tile);
+  for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) {
+    if (!factors.a_stays) {
+      operands.pack_tile(block.batch,
+                         {blocks_.tiles().begin(tile), blocks_.tiles().begin(tile + 1)}, factors.k,
+                         factors.a_tile);
     }
-    if (panel + 1 < block.panels.size()) {
-      next = tile_at(block, factors, sums, tile, panel + 1);
-    } else if (tile + 1 < block.tiles.end) {
-      next = tile_at(block, factors, sums, tile + 1, 0);
-    }
-    if (panel < factors.plain && (tile == block.tiles.begin || factors.stays_plain)) {
-      if (!factors.stays_plain) now.packed_b = const_cast<float*>(now.b);
-      now.b = factors.plain_b.at(factors.k.begin, block.n.begin + panel * blocks_.columns());
-      now.b_inner = factors.plain_b.row_stride;
-    }
-    ahead.add_to(now, panel, next.c);
-    microkernels().run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
-  });
+    multiply_tile(block, factors, sums, tile);
+  }
 }
 
-MicroTile InPlaceGemm::tile_at(const Block& block, const Factors& factors, const Sums& sums,
-                               std::int64_t tile, std::int64_t panel) const {
-  const auto columns = blocks_.columns(), row = blocks_.tiles().begin(tile);
-  const auto column = (block.panels.begin + panel) * columns;
-  const bool rest = column >= sums.rest_columns.begin;
-  return {.a = factors.a_stays ? factors.a.at(row, factors.k.begin) : factors.a_tile,
-          .b = factors.panels + panel * columns * factors.k.size(),
-          .c = rest ? sums.rest + (row - block.m.begin) * columns
-                    : sums.c.data + row * sums.c.stride + column,
-          .c_stride = rest ? columns : sums.c.stride,
-          .k_inner = factors.k.size(),
-          .a_row = factors.a_stays ? factors.a.row_stride : 0,
-          .b_inner = columns,
-          .accumulate = factors.k.begin > 0};
+void InPlaceGemm::multiply_tile(const Block& block, const Factors& factors, const Sums& sums,
+                                std::int64_t tile) const {
+  const auto& kernels = microkernels();
+  const auto columns = blocks_.columns(), last = block.panels.size() - 1;
+  const auto row = blocks_.tiles().begin(tile), height = blocks_.tiles().begin(tile + 1) - row;
+  const auto plain = tile == block.tiles.begin || factors.stays_plain ? factors.plain : 0;
+  const auto ahead = prefetch(block, factors, tile);
+  MicroTile now = {.a = factors.a_stays ? factors.a.at(row, factors.k.begin) : factors.a_tile,
+                   .k_inner = factors.k.size(),
+                   .a_row = factors.a_stays ? factors.a.row_stride : 0,
+                   .accumulate = factors.k.begin > 0};
+  ahead.add_to(now, 0);
+  auto c = target(block, sums, row, 0);
+  const float* panels = factors.panels;
+  for (std::int64_t panel = 0; panel <= last; ++panel, panels += columns * factors.k.size()) {
+    now.c = c.data;
+    now.c_stride = c.stride;
+    if (panel < last) {
+      c = target(block, sums, row, panel + 1);
+    } else if (tile + 1 < block.tiles.end) {
+      c = target(block, sums, row + height, 0);
+    }
+    now.next_c = c.data;
+    if (panel < plain) {
+      now.b = factors.plain_b.at(factors.k.begin, block.n.begin + panel * columns);
+      now.b_inner = factors.plain_b.row_stride;
+      now.packed_b = factors.stays_plain ? nullptr : const_cast<float*>(panels);
+    } else {
+      now.b = panels;
+      now.b_inner = columns;
+      now.packed_b = nullptr;
+    }
+    now.b_outer = now.k_inner * now.b_inner;
+    kernels.run_tile(height, now, panel == last && blocks_.is_narrow(block, panel));
+    if (now.ahead != nullptr) now.ahead += ahead.panel_step;
+  }
+}
+
+GemmTarget InPlaceGemm::target(const Block& block, const Sums& sums, std::int64_t row,
+                               std::int64_t panel) const {
+  const auto columns = blocks_.columns(), column = (block.panels.begin + panel) * columns;
+  if (column < sums.rest_columns.begin)
+    return {sums.c.data + row * sums.c.stride + column, sums.c.stride};
+  return {sums.rest + (row - block.m.begin) * columns, columns};
 }
 
 TilePrefetch<float> InPlaceGemm::prefetch(const Block& block, const Factors& factors,

@@ -84,7 +84,11 @@ class InPlaceGemm {
                      float* scratch) const;
   void multiply(const InPlaceOperands& operands, const Block& block, const Factors& factors,
                 const Sums& sums) const;
-  MicroTile tile_at(const Block& block, const Factors& factors, const Sums& sums, std::int64_t tile,
+  /// A tile with all panels of the block.
+  void multiply_tile(const Block& block, const Factors& factors, const Sums& sums,
+                     std::int64_t tile) const;
+  /// Where the sums of a panel begin, from `row` of all rows on.
+  GemmTarget target(const Block& block, const Sums& sums, std::int64_t row,
                     std::int64_t panel) const;
   TilePrefetch<float> prefetch(const Block& block, const Factors& factors, std::int64_t tile) const;
   std::int64_t tile_elements() const;

@@ -90,8 +90,11 @@ void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& blo
   const auto& kernels = microkernels();
   const auto& tiles = blocks_.tiles();
   const auto columns = blocks_.columns(), stride = block.panels.size() * columns;
-  const auto tile_at = [&](Range rows, std::int64_t panel) -> BasicMicroTile<T> {
-    const auto part = skips ? live(operands, block, k, panel) : k;
+  const auto last = block.panels.size() - 1;
+  const auto part_of = [&](std::int64_t panel) {
+    return skips ? live(operands, block, k, panel) : k;
+  };
+  const auto tile_at = [&](Range rows, std::int64_t panel, Range part) -> BasicMicroTile<T> {
     return {.a = a + rows.begin * blocks_.shape().k + part.begin * rows.size(),
             .b = panels + (panel * k.size() + part.begin - k.begin) * columns,
             .c = sums + (rows.begin - block.m.begin) * stride + panel * columns,
@@ -100,19 +103,41 @@ void PackedGemm::multiply(const BasicGemmOperands<T>& operands, const Block& blo
             .b_inner = columns,
             .accumulate = k.begin > 0};
   };
+  const auto is_narrow = [&](std::int64_t panel) {
+    return panel == last && blocks_.is_narrow(block, panel);
+  };
+  // From one tile to the next only what differs is computed: tiles of little depth are short.
   if (!by_tile_) {
-    Range rows;
-    return walk_by_panel(block, [&](std::int64_t tile, std::int64_t panel) {
-      rows = {tile == block.tiles.begin ? block.m.begin : rows.end, tiles.begin(tile + 1)};
-      kernels.run_tile(rows.size(), tile_at(rows, panel), blocks_.is_narrow(block, panel));
-    });
+    for (std::int64_t panel = 0; panel <= last; ++panel) {
+      const auto part = part_of(panel);
+      const bool narrow = is_narrow(panel);
+      Range rows = {block.m.begin, block.m.begin};
+      auto now = tile_at(rows, panel, part);
+      for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) {
+        rows = {rows.end, tiles.begin(tile + 1)};
+        now.a = a + rows.begin * blocks_.shape().k + part.begin * rows.size();
+        kernels.run_tile(rows.size(), now, narrow);
+        now.c += rows.size() * stride;
+      }
+    }
+    return;
   }
-  walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
+  for (auto tile = block.tiles.begin; tile < block.tiles.end; ++tile) {
     const Range rows = {tiles.begin(tile), tiles.begin(tile + 1)};
-    auto now = tile_at(rows, panel);
-    prefetch(block, k, a, tile).add_to(now, panel);
-    kernels.run_tile(rows.size(), now, blocks_.is_narrow(block, panel));
-  });
+    const auto ahead = prefetch(block, k, a, tile);
+    BasicMicroTile<T> now;
+    for (std::int64_t panel = 0; panel <= last; ++panel) {
+      if (skips || panel == 0) {
+        now = tile_at(rows, panel, part_of(panel));
+        ahead.add_to(now, panel);
+      } else {
+        now.b += k.size() * columns;
+        now.c += columns;
+        if (now.ahead != nullptr) now.ahead += ahead.panel_step;
+      }
+      kernels.run_tile(rows.size(), now, is_narrow(panel));
+    }
+  }
 }
 
 template <class T>

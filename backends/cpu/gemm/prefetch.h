@@ -14,16 +14,14 @@ struct TilePrefetch {
   std::int64_t panel_step = 0;  ///< elements from one panel's share to the next
   std::int64_t fetch_step = 0;  ///< elements from one fetch to the next
 
-  /// Makes `tile`, which meets `panel`, fetch the panel's share, and rows of `next_c` if not
-  /// nullptr. Steps of k that `fetches` does not divide fetch once.
-  void add_to(BasicMicroTile<T>& tile, std::int64_t panel,
-              const ProductSum<T>* next_c = nullptr) const {
+  /// Makes `tile`, which meets `panel`, fetch the panel's share. Steps of k that `fetches` does not
+  /// divide fetch once.
+  void add_to(BasicMicroTile<T>& tile, std::int64_t panel) const {
     if (tile.k_inner % fetches == 0) {
       tile.k_outer = fetches;
       tile.k_inner /= fetches;
       tile.b_outer = tile.k_inner * tile.b_inner;
     }
-    tile.next_c = next_c;
     if (next == nullptr) return;
     tile.ahead = next + panel * panel_step;
     tile.ahead_step = fetch_step;

@@ -167,16 +167,15 @@ class ConvInPlace : public FloatConv {
     const auto* a = weights + entry % g_.groups * g_.group_out() * depth_;
     const auto* b = x + entry * g_.group_in() * plane_ + rows.begin * layout_.pitch();
     const auto stride = width(rows.size());
+    MicroTile now = {.c_stride = stride, .k_inner = depth_};
     for (std::int64_t column = 0; column < stride; column += kernels.columns) {
+      now.b = b + column;
+      Range tile_rows;
       for (std::int64_t tile = 0; tile < tiles_.count(); ++tile) {
-        const auto row = tiles_.begin(tile);
-        const MicroTile now = {.a = a + row * depth_,
-                               .b = b + column,
-                               .c = sums + row * stride + column,
-                               .c_stride = stride,
-                               .k_inner = depth_};
-        const auto height = static_cast<std::size_t>(tiles_.height(tile));
-        kernels.run_scattered[height](now, offsets_.data());
+        tile_rows = {tile_rows.end, tiles_.begin(tile + 1)};
+        now.a = a + tile_rows.begin * depth_;
+        now.c = sums + tile_rows.begin * stride + column;
+        kernels.run_scattered[static_cast<std::size_t>(tile_rows.size())](now, offsets_.data());
       }
     }
   }

@@ -6,7 +6,6 @@
 
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "backends/cpu/gemm/in_place_gemm.h"
@@ -90,15 +89,6 @@ TEST(GemmBlocks, depths_follow_one_another_and_an_empty_k_is_met_once) {
             (std::vector<Range>{{0, kGemmDepth}, {kGemmDepth, kGemmDepth + 1}}));
 }
 
-TEST(GemmBlocks, both_walks_meet_each_tile_with_each_panel) {
-  const GemmBlocks::Block block = {.tiles = {3, 5}, .panels = {10, 13}};
-  std::vector<std::pair<std::int64_t, std::int64_t>> by_tile, by_panel;
-  walk_by_tile(block, [&](auto tile, auto panel) { by_tile.emplace_back(tile, panel); });
-  walk_by_panel(block, [&](auto tile, auto panel) { by_panel.emplace_back(tile, panel); });
-  EXPECT_EQ(by_tile, (decltype(by_tile){{3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 1}, {4, 2}}));
-  EXPECT_EQ(by_panel, (decltype(by_panel){{3, 0}, {4, 0}, {3, 1}, {4, 1}, {3, 2}, {4, 2}}));
-}
-
 TEST(GemmBlocks, scratch_that_no_memory_holds_is_refused) {
   const GemmShape shape = {.m = std::int64_t{1} << 61, .n = std::int64_t{1} << 61, .k = 1};
   EXPECT_THROW((void)InPlaceGemm(shape, 1).scratch_bytes(), InvalidArgument);
@@ -109,13 +99,12 @@ TEST(TilePrefetch, each_panel_fetches_its_share_in_steps_of_k) {
   const TilePrefetch<float> ahead = {
       .fetches = 4, .next = a.data(), .panel_step = 100, .fetch_step = 25};
   MicroTile tile = {.k_inner = 12, .b_inner = 32};
-  ahead.add_to(tile, 3, a.data() + 7);
+  ahead.add_to(tile, 3);
   EXPECT_EQ(tile.k_outer, 4);
   EXPECT_EQ(tile.k_inner, 3);
   EXPECT_EQ(tile.b_outer, 3 * 32);
   EXPECT_EQ(tile.ahead, a.data() + 300);
   EXPECT_EQ(tile.ahead_step, 25);
-  EXPECT_EQ(tile.next_c, a.data() + 7);
 }
 
 TEST(TilePrefetch, a_depth_that_the_steps_do_not_divide_stays_whole) {
