@@ -152,7 +152,9 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
   const V bias = hn::Set(d, o.bias);
   const auto rows = std::min<std::int64_t>(kTile, o.out[0] - o.first_row);
   HWY_ALIGN float rest[kTile * HWY_MAX_BYTES / sizeof(float)];
-  for (std::int64_t q = 0; q < grid.columns; q += lanes) {
+  // From the last columns to the first: vectors that reach beyond a row of y end in rows of these
+  // tiles that are stored later.
+  for (auto q = (grid.columns - 1) / lanes * lanes; q >= 0; q -= lanes) {
     V down[kTile][patch];
     for (int j = 0; j < patch; ++j) {
       V from[patch], to[kTile];
@@ -171,13 +173,14 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
         if (o.relu) to[j] = hn::IfThenElseZero(hn::Not(hn::Le(to[j], hn::Zero(d))), to[j]);
       }
       float* y = o.plane + (o.first_row + i) * o.out[1] + q * kTile;
+      const auto behind = o.large ? 0 : (rows - 1 - i) * o.out[1];
       const auto vector_bytes = static_cast<std::uintptr_t>(lanes) * sizeof(float);
       if (o.large && left == lanes * kTile &&
           reinterpret_cast<std::uintptr_t>(y) % vector_bytes == 0) {
         store_interleaved(d, to, rest);
         for (int j = 0; j < kTile; ++j)
           hn::Stream(hn::LoadU(d, rest + j * lanes), d, y + j * lanes);
-      } else if (left == lanes * kTile) {
+      } else if (left > 0 && lanes * kTile - left <= behind) {
         store_interleaved(d, to, y);
       } else if (left > 0) {
         store_interleaved(d, to, rest);
