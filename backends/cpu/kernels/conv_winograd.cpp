@@ -148,12 +148,13 @@ class ConvWinograd : public Kernel {
   }
 
  private:
-  /// One panel of a row tile at a point.
+  /// Some channels of a row tile at a point, with all panels.
   struct Product {
     const float* a = nullptr;  ///< filters, [channel][row]
-    const float* b = nullptr;  ///< patches, [channel][column]
+    const float* b = nullptr;  ///< patches of the first panel, [channel][column]
     float* m = nullptr;        ///< rows width_ apart
     std::int64_t height = 0;
+    std::int64_t panels = 0;
     Range channels;
     bool streams_a = false;  ///< the filters behind `a` are needed next
   };
@@ -196,7 +197,19 @@ class ConvWinograd : public Kernel {
     const auto most = (shared_ ? kSharedFloats : kPrivateFloats) / unit_floats;
     const auto blocks = ceil_div(units, std::max<std::int64_t>(1, most));
     const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(kTasksPerThread * threads_, units);
-    return std::min(grid_.rows, unit * ceil_div(units, std::max(blocks, wanted)));
+    return std::min(grid_.rows, unit * evenly_shared(ceil_div(units, std::max(blocks, wanted))));
+  }
+  /// Units of a block, at most `most`: so many that the thread with most of them has few.
+  std::int64_t evenly_shared(std::int64_t most) const {
+    if (shared_ || threads_ == 1) return most;
+    const auto of_one_thread = [this](std::int64_t size) {
+      return ceil_div(ceil_div(units(), size), threads_) * size;
+    };
+    auto best = most;
+    for (auto size = most - 1; size > 0; --size) {
+      if (of_one_thread(size) < of_one_thread(best)) best = size;
+    }
+    return best;
   }
   /// As few as possible, but as many for each thread where all share a block.
   RowTiles output_tiles() const {
@@ -245,15 +258,14 @@ class ConvWinograd : public Kernel {
     const auto height = tiles_.height(tile);
     const float* u = filters + tiles_.begin(tile) * grid_.points() * problem_.in_channels;
     for (int point = 0; point < grid_.points(); ++point) {
-      for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-        for (std::int64_t c = 0; c < problem_.in_channels; c += chain()) {
-          multiply({.a = u + (point * problem_.in_channels + c) * height,
-                    .b = patches(v, point, panel, c),
-                    .m = m + point * product_stride() + panel * panel_,
-                    .height = height,
-                    .channels = {c, std::min(c + chain(), problem_.in_channels)},
-                    .streams_a = panel == 0});
-        }
+      for (std::int64_t c = 0; c < problem_.in_channels; c += chain()) {
+        multiply({.a = u + (point * problem_.in_channels + c) * height,
+                  .b = patches(v, point, c),
+                  .m = m + point * product_stride(),
+                  .height = height,
+                  .panels = panels(rows),
+                  .channels = {c, std::min(c + chain(), problem_.in_channels)},
+                  .streams_a = true});
       }
     }
     store_tile(args, tile, rows, m);
@@ -286,13 +298,12 @@ class ConvWinograd : public Kernel {
       transform_filter_tile(kTile, weights, channels_of(tile), channels, u, filter_block_stride());
       for (int point = 0; point < grid_.points(); ++point) {
         prefetch_filters(weights, tile, channels, point);
-        for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-          multiply({.a = u + point * filter_block_stride(),
-                    .b = patches(v, point, panel, c),
-                    .m = m + point * product_stride() + panel * panel_,
-                    .height = tiles_.height(tile),
-                    .channels = channels});
-        }
+        multiply({.a = u + point * filter_block_stride(),
+                  .b = patches(v, point, c),
+                  .m = m + point * product_stride(),
+                  .height = tiles_.height(tile),
+                  .panels = panels(rows),
+                  .channels = channels});
       }
     }
     store_tile(args, tile, rows, m);
@@ -309,9 +320,9 @@ class ConvWinograd : public Kernel {
   }
 
   std::int64_t panels(Range rows) const { return ceil_div(rows.size() * grid_.columns, panel_); }
-  /// From `channel` on.
-  const float* patches(const float* v, int point, std::int64_t panel, std::int64_t channel) const {
-    return v + point * patch_stride() + (panel * problem_.in_channels + channel) * panel_;
+  /// From `channel` of the first panel on.
+  const float* patches(const float* v, int point, std::int64_t channel) const {
+    return v + point * patch_stride() + channel * panel_;
   }
 
   void transform(const KernelArgs& args, std::int64_t channel, Range rows, float* v) const {
@@ -342,10 +353,17 @@ class ConvWinograd : public Kernel {
                       .b_inner = panel_,
                       .accumulate = p.channels.begin > 0,
                       .separate = true};
-    if (p.streams_a) fetch_filters(tile, p.height);
     const auto& kernels = microkernels();
     const auto height = static_cast<std::size_t>(p.height);
-    narrow_ ? kernels.run_narrow[height](tile) : kernels.run[height](tile);
+    const auto run_panel = narrow_ ? kernels.run_narrow[height] : kernels.run[height];
+    auto first = tile;
+    if (p.streams_a) fetch_filters(first, p.height);
+    run_panel(first);
+    for (std::int64_t panel = 1; panel < p.panels; ++panel) {
+      tile.b += problem_.in_channels * panel_;
+      tile.c += panel_;
+      run_panel(tile);
+    }
   }
 
   void store_tile(const KernelArgs& args, std::int64_t tile, Range rows, const float* m) const {
