@@ -26,6 +26,7 @@ ROUNDING, PRODUCTS, POOLING = "rounding of operands", "convolutions and their gr
 
 # Operators whose kernels read an input more than once: the number of reads of each of the first inputs.
 PASSES = {"BatchNormalization": [3], "BatchNormalizationGradient": [2, 2]}
+STORED_PASSES = {"BatchNormalization": [2]}  # where input 0 is stored in bfloat16
 
 PARTS = {
     "BatchNormalization": "batch normalisation and its gradient",
@@ -66,7 +67,8 @@ def parts_of(node):
     elif op == "Slice":
         yield part, 2 * written
     else:
-        times = PASSES.get(op, [])
+        stored = reads and reads[0]["stored"] == "bf16" and op in STORED_PASSES
+        times = (STORED_PASSES if stored else PASSES).get(op, [])
         yield part, written + sum(stored_bytes(operand) * (times[i] if i < len(times) else 1)
                                   for i, operand in enumerate(reads))
 

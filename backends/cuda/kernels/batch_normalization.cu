@@ -158,53 +158,105 @@ __global__ void normalize_channels_last_kernel(ChannelTiles<kEach> tiles, Channe
 
 // The same for x that is stored channels last.
 
-/// Terms of PieceFolds: elements of x.
-struct ElementTerms {
-  static constexpr int kSums = 1;
-  LastImages<const BFloat16> x;
-  Global<float> results[kSums];
+/// Statistics of some elements. `squares`: of the distances from their mean.
+struct Moments {
+  float count = 0, sum = 0, squares = 0;
 
-  __device__ void begin(std::int64_t) {}
-  __device__ ChannelPiece read(std::int64_t image, std::int64_t position,
-                               std::int64_t channel) const {
-    return x.piece(image, position, channel);
+  /// Those of other elements, too (Chan, Golub and LeVeque, "Updating formulae and a pairwise
+  /// algorithm for computing sample variances").
+  __device__ void join(const Moments& other) {
+    if (other.count == 0) return;
+    if (count != 0) {
+      const float distance = other.sum / other.count - sum / count;
+      squares += distance * distance * (count * other.count / (count + other.count));
+    }
+    squares += other.squares;
+    sum += other.sum;
+    count += other.count;
   }
-  __device__ void add(const ChannelPiece& piece, int c, float (&sums)[kSums]) const {
-    sums[0] += static_cast<float>(piece[c]);
-  }
-};
-
-/// (x - mean)^2.
-struct SquareTerms {
-  static constexpr int kSums = 1;
-  LastImages<const BFloat16> x;
-  Global<float> results[kSums];
-  Global<const float> means;
-  float mean[kPieceElements] = {};
-
-  __device__ void begin(std::int64_t channel) {
+  /// Those of all members of a block of the tree. The result is that of member 0.
+  __device__ void join_members() {
 #pragma unroll
-    for (int c = 0; c < kPieceElements; ++c) mean[c] = means[channel + c];
-  }
-  __device__ ChannelPiece read(std::int64_t image, std::int64_t position,
-                               std::int64_t channel) const {
-    return x.piece(image, position, channel);
-  }
-  __device__ void add(const ChannelPiece& piece, int c, float (&sums)[kSums]) const {
-    const float distance = static_cast<float>(piece[c]) - mean[c];
-    sums[0] += distance * distance;
+    for (unsigned half = PieceFolds::kMembers / 2; half > 0; half /= 2) {
+      join({__shfl_down_sync(kWholeWarp, count, half), __shfl_down_sync(kWholeWarp, sum, half),
+            __shfl_down_sync(kWholeWarp, squares, half)});
+    }
   }
 };
 
-template <class Terms>
-__global__ void fold_pieces_kernel(PieceFolds folds, Terms terms) {
-  folds.fold(terms);
+/// Statistics of the elements of eight channels that one thread reads. It adds their distances from
+/// the first of them. The square of the distance of one of n elements from their mean is at most n
+/// times the variance. So of 128 elements at most seven of 24 bits cancel.
+class PieceMoments {
+ public:
+  __device__ void add(const ChannelPiece& piece) {
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      const auto element = static_cast<float>(piece[c]);
+      if (count_ == 0) origin_[c] = element - element == 0 ? element : 0;  // finite
+      const float distance = element - origin_[c];
+      sums_[c] += distance;
+      squares_[c] += distance * distance;
+    }
+    count_ += 1;
+  }
+  __device__ Moments of(int c) const {
+    if (count_ == 0) return {};
+    const float squares = squares_[c] - sums_[c] / count_ * sums_[c];
+    return {count_, sums_[c] + count_ * origin_[c], squares < 0 ? 0 : squares};
+  }
+
+ private:
+  float count_ = 0;
+  float origin_[kPieceElements] = {}, sums_[kPieceElements] = {}, squares_[kPieceElements] = {};
+};
+
+/// Sums, and squares of the distances from the block's mean, of each block of the tree: all that
+/// statistics need of x, in one pass.
+__global__ void piece_moments_kernel(PieceFolds folds, LastImages<const BFloat16> x,
+                                     ChannelResults sums, ChannelResults squares) {
+  constexpr int kAhead = 8, kMembers = PieceFolds::kMembers;
+  folds.for_each_block([&](const PieceBlock& at) {
+    PieceMoments moments;
+    for (std::int64_t i = PieceFolds::member(); i < at.count; i += kAhead * kMembers) {
+      ChannelPiece in[kAhead] = {};
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        const std::int64_t position = i + j * kMembers;
+        if (position < at.count) in[j] = x.piece(at.image, at.first + position, at.channel);
+      }
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (i + j * kMembers < at.count) moments.add(in[j]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      Moments all = moments.of(c);
+      all.join_members();
+      if (PieceFolds::member() != 0 || at.count == 0) continue;
+      const std::int64_t result = (at.channel + c) * sums.blocks + at.block;
+      sums.data[result] = all.sum;
+      squares.data[result] = all.squares;
+    }
+  });
 }
 
-/// The means alone, by one block of threads per channel.
-__global__ void channel_means_kernel(ChannelPlanes planes, Global<const float> sums,
-                                     ChannelValues values) {
-  find_mean(planes, sums, values);
+/// The statistics, by one block of threads per channel. `squares` become those of the distances
+/// from the mean of the channel.
+__global__ void complete_moments_kernel(ChannelPlanes planes, Global<const float> sums,
+                                        Global<float> squares, Global<const float> complete,
+                                        ChannelValues values) {
+  const float mean = find_mean(planes, sums, values);
+  for (std::int64_t block = threadIdx.x; block < planes.blocks; block += blockDim.x) {
+    const std::int64_t at = planes.channel() * planes.blocks + block;
+    const auto count = static_cast<float>(planes.elements_of(block));
+    const float sum = sums[at], square = squares[at];
+    const float distance = sum / count - mean;
+    squares[at] = square + distance * distance * count;
+  }
+  __syncthreads();
+  find_deviation(planes, complete, values);
 }
 
 /// y. A training's statistics are complete.
@@ -272,7 +324,7 @@ class BatchNormalizationKernel : public Kernel {
   template <bool kTraining>
   void normalize(const KernelArgs& args, Global<const float> squares,
                  const ChannelValues& values) const {
-    if (stored_x_) return normalize_pieces<kTraining>(args, squares, values);
+    if (stored_x_) return normalize_pieces<kTraining>(args, values);
     if (stored_y_) return normalize_channels_last<kTraining>(args, squares, values);
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
@@ -289,9 +341,7 @@ class BatchNormalizationKernel : public Kernel {
   }
 
   template <bool kTraining>
-  void normalize_pieces(const KernelArgs& args, Global<const float> squares,
-                        const ChannelValues& values) const {
-    if constexpr (kTraining) complete_deviations(args, squares, values);
+  void normalize_pieces(const KernelArgs& args, const ChannelValues& values) const {
     const auto tiles = stored_x_->tiles<kMapPositions>();
     const auto x = stored_x_->images_over(args.inputs[0]);
     const auto run = [&]<class Target>(const Target& y) {
@@ -343,14 +393,12 @@ class BatchNormalizationKernel : public Kernel {
     const PieceFolds folds(planes_);
     const auto whole = planes_.whole_channels();
     const auto results = planes_.channels * planes_.blocks;
-    const auto x = stored_x_->images_over(args.inputs[0]);
-    launch(args.stream, "batch_normalization_sums_of_pieces", folds.shape(),
-           fold_pieces_kernel<ElementTerms>, folds, ElementTerms{x, {{sums, results}}});
-    launch(args.stream, "batch_normalization_means", whole.shape(), channel_means_kernel, whole,
-           Global<const float>(sums, results), values);
-    const Global<const float> means(args.out<float>(3), planes_.channels);
-    launch(args.stream, "batch_normalization_squares_of_pieces", folds.shape(),
-           fold_pieces_kernel<SquareTerms>, folds, SquareTerms{x, {{squares, results}}, means});
+    launch(args.stream, "batch_normalization_moments", folds.shape(), piece_moments_kernel, folds,
+           stored_x_->images_over(args.inputs[0]), ChannelResults{{sums, results}, planes_.blocks},
+           ChannelResults{{squares, results}, planes_.blocks});
+    launch(args.stream, "batch_normalization_statistics", whole.shape(), complete_moments_kernel,
+           whole, Global<const float>(sums, results), Global<float>(squares, results),
+           Global<const float>(squares, results), values);
   }
 
   template <int kEach>

@@ -7,11 +7,19 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
+/// Where a thread's elements lie: those of eight channels, in a block of the tree. `count`: of the
+/// block, none where there are no such channels.
+struct PieceBlock {
+  std::int64_t block, image, first, count, channel;
+};
+
 /// Blocks of the tree of all channels. A warp owns one block of 32 channels: eight threads side by
-/// side along the positions, and four pieces of eight channels. A thread has four lanes of the
-/// tree, m, m + 8, m + 16 and m + 24. So a warp reads 64 bytes of each position.
+/// side along the positions, and four pieces of eight channels. So a warp reads 64 bytes of each
+/// position.
 class PieceFolds {
  public:
+  static constexpr int kMembers = 8;  ///< threads of a block of the tree
+
   explicit PieceFolds(const ChannelPlanes& planes)
       : planes_(planes),
         pieces_(planes.channels / kPieceElements),
@@ -19,31 +27,38 @@ class PieceFolds {
 
   LaunchShape shape() const { return one_dimension(planes_.blocks * across_ * kLanes); }
 
-  /// `terms` has kSums, `results[kSums]`, `begin(channel)`, `read(image, position, channel)` for a
-  /// piece, and `add(piece, c, sums)`, which adds its terms of channel c.
-  template <class Terms>
-  __device__ void fold(Terms terms) const {
-    const int member = lane_of_warp() % kMembers;
+  __device__ static int member() { return lane_of_warp() % kMembers; }
+
+  /// Calls visit(PieceBlock), by all threads of a warp.
+  template <class Visit>
+  __device__ void for_each_block(const Visit& visit) const {
     const std::int64_t per_plane = reduction_blocks(planes_.plane);
     for (auto item = global_warp(); item < planes_.blocks * across_; item += all_warps()) {
-      const std::int64_t block = item / across_, image = block / per_plane;
+      const std::int64_t block = item / across_;
       const std::int64_t piece = item % across_ * kPieces + lane_of_warp() / kMembers;
-      const std::int64_t first = block % per_plane * kReductionBlock;
-      const std::int64_t rest = piece < pieces_ ? planes_.plane - first : 0;
-      const std::int64_t count = rest < kReductionBlock ? rest : kReductionBlock;
-      const std::int64_t channel = piece * kPieceElements;
-      if (count > 0) terms.begin(channel);
+      visit(PieceBlock{block, block / per_plane, block % per_plane * kReductionBlock,
+                       piece < pieces_ ? planes_.elements_of(block) : 0, piece * kPieceElements});
+    }
+  }
+
+  /// Sums in the order of the tree. `terms` has kSums, `results[kSums]`, `begin(channel)`,
+  /// `read(image, position, channel)` for a piece, and `add(piece, c, sums)`, which adds its terms
+  /// of channel c. A thread has four lanes of the tree, m, m + 8, m + 16 and m + 24.
+  template <class Terms>
+  __device__ void fold(Terms terms) const {
+    for_each_block([&](const PieceBlock& at) {
+      if (at.count > 0) terms.begin(at.channel);
       float sums[kLanesEach][kPieceElements][Terms::kSums] = {};
-      for (std::int64_t i = member; i < count; i += kLanes) {
+      for (std::int64_t i = member(); i < at.count; i += kLanes) {
         decltype(terms.read(0, 0, 0)) in[kLanesEach] = {};
 #pragma unroll
         for (int l = 0; l < kLanesEach; ++l) {
           const std::int64_t position = i + l * kMembers;
-          if (position < count) in[l] = terms.read(image, first + position, channel);
+          if (position < at.count) in[l] = terms.read(at.image, at.first + position, at.channel);
         }
 #pragma unroll
         for (int l = 0; l < kLanesEach; ++l) {
-          if (i + l * kMembers >= count) continue;
+          if (i + l * kMembers >= at.count) continue;
 #pragma unroll
           for (int c = 0; c < kPieceElements; ++c) terms.add(in[l], c, sums[l][c]);
         }
@@ -54,16 +69,16 @@ class PieceFolds {
         for (int s = 0; s < Terms::kSums; ++s) {
           const float sum =
               fold_members((sums[0][c][s] + sums[2][c][s]) + (sums[1][c][s] + sums[3][c][s]));
-          if (member == 0 && count > 0) {
-            terms.results[s][(channel + c) * planes_.blocks + block] = sum;
+          if (member() == 0 && at.count > 0) {
+            terms.results[s][(at.channel + c) * planes_.blocks + at.block] = sum;
           }
         }
       }
-    }
+    });
   }
 
  private:
-  static constexpr int kMembers = 8, kLanesEach = kLanes / kMembers, kPieces = kLanes / kMembers;
+  static constexpr int kLanesEach = kLanes / kMembers, kPieces = kLanes / kMembers;
 
   /// The last three halvings. The result is that of member 0.
   __device__ static float fold_members(float sum) {

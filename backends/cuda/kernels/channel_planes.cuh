@@ -46,6 +46,11 @@ struct ChannelPlanes {
   /// True when this thread writes the values of a channel.
   __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
   TRIPTYCH_HOST_DEVICE float elements() const { return static_cast<float>(batch * plane); }
+  /// Elements of a block of the tree.
+  __device__ std::int64_t elements_of(std::int64_t block) const {
+    const std::int64_t rest = plane - block % reduction_blocks(plane) * kReductionBlock;
+    return rest < kReductionBlock ? rest : kReductionBlock;
+  }
 
   /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this team.
   /// Teams without a block get one beyond the end, without elements.

@@ -44,6 +44,16 @@ class Level {
     const Shape w = {channels, graph_.spec(x).shape[1], 1, 1};
     return graph_.emit_one(make_op(Conv{}), {x, constant(integers(w, ++seed_, 3))});
   }
+  /// The elements, as results of a convolution.
+  ValueId copied(Tensor elements) {
+    const auto channels = elements.shape()[1];
+    Tensor w(TensorSpec{DType::F32, {channels, channels, 1, 1}});
+    for (std::int64_t i = 0; i < channels; ++i) {
+      w.as<float>()[static_cast<std::size_t>(i * channels + i)] = 1;
+    }
+    return graph_.emit_one(make_op(Conv{}),
+                           {constant(std::move(elements)), constant(std::move(w))});
+  }
   ValueId vector(std::int64_t channels) {
     return constant(cpu::random_tensor({channels}, ++seed_, 0.5F, 1));
   }
@@ -94,8 +104,9 @@ inline Graph normalised_layer(const Shape& shape, bool relu, const StoredOperand
   graph.mark_output("z", level.convolve(outputs[0], 3));
   BatchNormalizationGradient gradient;
   gradient.activation = normalization.activation;
-  std::vector<ValueId> operands = {inputs[0], operand(stored.dy), inputs[1], outputs[3],
-                                   outputs[4]};
+  // Of other statistics, whose bits do not depend on the format of x.
+  std::vector<ValueId> operands = {inputs[0], operand(stored.dy), inputs[1], level.vector(channels),
+                                   level.vector(channels)};
   if (relu) operands.push_back(inputs[2]);
   const auto gradients = graph.add_node(make_op(gradient), operands);
   graph.mark_output("dscale", gradients[1]);

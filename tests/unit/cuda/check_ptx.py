@@ -55,7 +55,7 @@ ACCESSES = [
     (r"\bnormalize_kernel<\w+, 4>", {"ld.global.v4": 3, "st.global.v4": 3}),
     (r"\bnormalize_gradient_kernel<4>", {"ld.global.v4": 6, "st.global.v4": 3}),
     (r"\bnormalize_(gradient_)?channels_last_kernel<(\w+, )?4>", {"st.global.v4": 4, "st.global": 0}),
-    (r"\bfold_pieces_kernel<", {"ld.global.v4": 4}),
+    (r"\bpiece_moments_kernel\b", {"ld.global.v4": 8, "ld.global": 0}),
     (r"\bgradient_pieces_kernel<PieceSources<LastPieces<.*LastPieces<", {"ld.global.v4": 8}),
     (r"\bnormalize_pieces_kernel<\w+, LastPieces<",
      {"ld.global.v4": 4, "st.global.v4": 4, "st.global": 0}),
