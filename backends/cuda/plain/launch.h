@@ -48,9 +48,9 @@ struct Launch {
   std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
   bool barriers_skip_ended = false;                   ///< Schedule::barriers_skip_ended
   bool strict = true;                                 ///< Schedule::strict
+  bool last_first = false;                            ///< in each block, emulation::kDescending
   std::uint64_t sample = 1;                           ///< the model observes every sample-th block
   std::uint64_t earlier_blocks = 0;                   ///< of this kernel, where the numbers go on
-  bool last_first = false;                            ///< in each block, emulation::kDescending
   /// Takes the faults after which the kernel continues. nullptr: the first one ends it.
   emulation::NotedFaults* noted = nullptr;
   DeviceHeap* heap = nullptr;                    ///< of malloc in kernels. nullptr: none
