@@ -75,9 +75,10 @@ def measure(program, suites, folder, words, module, seconds):
             if (suites / folder.split("/")[0] / name).is_dir() and not (root / name).exists():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).symlink_to((suites / folder.split("/")[0] / name).resolve())
-        other = pathlib.Path(temporary) / "cuda-samples"  # programs of Rodinia include its helper_cuda.h
-        if not other.exists():
-            other.symlink_to((suites / "cuda-samples").resolve())
+        samples = pathlib.Path(temporary) / "cuda-samples"
+        if not (samples / "Common").exists():  # a program of another suite may use its headers
+            samples.mkdir(exist_ok=True)
+            (samples / "Common").symlink_to((suites / "cuda-samples" / "Common").resolve())
         for name, content in inputs_of(folder).items():
             place.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
             place.joinpath(name).write_bytes(content.encode() if isinstance(content, str) else content)
