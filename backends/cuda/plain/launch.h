@@ -50,7 +50,7 @@ struct Launch {
   bool strict = true;                                 ///< Schedule::strict
   bool last_first = false;                            ///< in each block, emulation::kDescending
   std::uint64_t sample = 1;                           ///< the model observes every sample-th block
-  std::uint64_t earlier_blocks = 0;                   ///< of this kernel, where the numbers go on
+  std::uint64_t earlier_blocks = 0;                   ///< in earlier launches of this kernel
   /// Takes the faults after which the kernel continues. nullptr: the first one ends it.
   emulation::NotedFaults* noted = nullptr;
   DeviceHeap* heap = nullptr;                    ///< of malloc in kernels. nullptr: none

@@ -106,7 +106,7 @@ class fragment {
 
 namespace details {
 
-/// Copies a lane's elements to a matrix whose rows lie one behind the other.
+/// Copies a lane's elements to a matrix in row-major order.
 template <class T, class Fragment, class Sum>
 TRIPTYCH_UNWATCHED void gather(const Fragment& from, unsigned lane, Sum* matrix) {
   for (int i = 0; i < Fragment::num_elements; ++i) {
