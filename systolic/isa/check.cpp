@@ -113,7 +113,7 @@ struct RowWalk {
   std::uint32_t first;
   std::int32_t step;
 
-  std::int64_t row(std::uint32_t i) const { return first + std::int64_t{step} * i; }
+  std::int64_t row(std::int64_t i) const { return first + step * i; }
   /// Empty: all of `count` rows are among the memory's.
   std::string leaves(std::uint32_t count, std::uint32_t rows, std::string_view memory) const {
     const std::int64_t last = row(count - 1);
@@ -121,12 +121,10 @@ struct RowWalk {
     return fmt::format("{} is rows {} to {} of the {}, which has {}", name, first, last, memory,
                        rows);
   }
-  /// The first of `count` visits that is to this row. `count`: none is.
-  std::int64_t visit_of(std::int64_t visited, std::uint32_t count) const {
-    const std::int64_t distance = visited - first;
-    if (step == 0) return distance == 0 ? 0 : count;
-    const std::int64_t i = distance / step;
-    return distance % step == 0 && i >= 0 && i < count ? i : count;
+  /// True when one of the first `count` visits is to this row.
+  bool visits(std::int64_t visited, std::uint32_t count) const {
+    const std::int64_t i = step == 0 ? 0 : (visited - first) / step;
+    return i >= 0 && i < count && row(i) == visited;
   }
 };
 
@@ -143,17 +141,16 @@ std::vector<RowWalk> vector_operands(const VectorOp& op) {
 /// Rows are read ahead of the writes.
 std::string check_vector_rows(const VectorOp& op, const MachineConfig& machine) {
   const RowWalk result{"destination", op.destination, op.step};
-  const std::vector<RowWalk> operands = vector_operands(op);
   std::string problem = result.leaves(op.count, machine.vector_rows, "vector memory");
-  for (const RowWalk& operand : operands)
+  for (const RowWalk& operand : vector_operands(op))
     if (problem.empty()) problem = operand.leaves(op.count, machine.vector_rows, "vector memory");
   if (problem.empty() && op.accumulators)
     problem =
         RowWalk{"a", op.a, op.a_step}.leaves(op.count, machine.accumulator_rows, "accumulators");
   if (!problem.empty()) return problem;
-  for (const RowWalk& operand : operands)
+  for (const RowWalk& operand : vector_operands(op))
     for (std::uint32_t i = 0; i < op.count; ++i)
-      if (result.visit_of(operand.row(i), op.count) < i)
+      if (result.visits(operand.row(i), i))
         return fmt::format("reads row {} of the vector memory as {}, after it has written it",
                            operand.row(i), operand.name);
   return {};
