@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/cpu/caches.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/prefetch.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
@@ -199,9 +200,11 @@ class ConvWinograd : public Kernel {
     const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(kTasksPerThread * threads_, units);
     return std::min(grid_.rows, unit * evenly_shared(ceil_div(units, std::max(blocks, wanted))));
   }
-  /// Units of a block, at most `most`: so many that the thread with most of them has few.
+  /// Units of a block, at most `most`: so many that the thread with most of them has few. Smaller
+  /// blocks read all filters more often, from the second-level cache.
   std::int64_t evenly_shared(std::int64_t most) const {
-    if (shared_ || threads_ == 1) return most;
+    const auto filter_bytes = static_cast<double>(filter_floats()) * sizeof(float);
+    if (shared_ || threads_ == 1 || filter_bytes > second_level_bytes() / 2) return most;
     const auto of_one_thread = [this](std::int64_t size) {
       return ceil_div(ceil_div(units(), size), threads_) * size;
     };

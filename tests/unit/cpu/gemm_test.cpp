@@ -166,16 +166,60 @@ TEST(Gemm, a_chain_that_fails_ends_in_the_canonical_nan) {
   expect_chains(MatMul(), a, Tensor(Shape{3, 17}, std::vector<float>(51, 0.0F)));
 }
 
-TEST(Gemm, one_nan_among_infinities_is_found_wherever_it_is_in_a_tile) {
-  if (!microkernels().fused) GTEST_SKIP() << "no fused multiply-add";
-  constexpr std::int64_t rows = kMaxTileRows, columns = 33;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      Tensor a(Shape{rows, 1}, std::vector<float>(rows, 1.0F));
-      Tensor b(Shape{1, columns}, std::vector<float>(columns, -1.0F));
-      a.as<float>()[static_cast<std::size_t>(row)] = std::numeric_limits<float>::infinity();
-      b.as<float>()[static_cast<std::size_t>(column)] = 0;
-      expect_chains(MatMul(), a, b);
+/// Infinity in `row` of a and 0 in `column` of b make the only NaN of a tile.
+struct OneNan {
+  std::int64_t rows, columns, row, column;
+
+  std::vector<float> a() const {
+    return with(rows, 1, row, std::numeric_limits<float>::infinity());
+  }
+  std::vector<float> b() const { return with(columns, -1, column, 0); }
+  void expect(const std::vector<float>& c) const {
+    const auto from_a = a(), from_b = b();
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      const auto y = i / columns, x = i % columns;
+      const float product =
+          y == row && x == column
+              ? std::bit_cast<float>(0x7FC00000)
+              : from_a[static_cast<std::size_t>(y)] * from_b[static_cast<std::size_t>(x)] + 0;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(c[static_cast<std::size_t>(i)]),
+                std::bit_cast<std::uint32_t>(product))
+          << y << ", " << x << " of " << rows << " x " << columns << ", NaN in " << row << ", "
+          << column;
+    }
+  }
+
+ private:
+  static std::vector<float> with(std::int64_t count, float all, std::int64_t at, float other) {
+    std::vector<float> values(static_cast<std::size_t>(count), all);
+    values[static_cast<std::size_t>(at)] = other;
+    return values;
+  }
+};
+
+TEST(Microkernels, one_nan_among_infinities_becomes_canonical_wherever_it_is) {
+  const auto& kernels = microkernels();
+  const std::int64_t offsets[] = {0};
+  for (const std::int64_t columns : {kernels.columns, kernels.narrow_columns}) {
+    const bool narrow = columns < kernels.columns;
+    const std::int64_t highest = narrow ? 2 * kernels.max_rows : kernels.max_rows;
+    for (std::int64_t rows = 1; rows <= highest; ++rows) {
+      for (std::int64_t i = 0; i < rows * columns; ++i) {
+        const OneNan problem = {rows, columns, i / columns, i % columns};
+        const auto a = problem.a(), b = problem.b();
+        std::vector<float> c(static_cast<std::size_t>(rows * columns));
+        const MicroTile tile = {.a = a.data(),
+                                .b = b.data(),
+                                .c = c.data(),
+                                .c_stride = columns,
+                                .k_inner = 1,
+                                .b_inner = columns};
+        kernels.run_tile(rows, tile, narrow);
+        problem.expect(c);
+        if (narrow) continue;
+        kernels.run_scattered[static_cast<std::size_t>(rows)](tile, offsets);
+        problem.expect(c);
+      }
     }
   }
 }
