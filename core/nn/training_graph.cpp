@@ -108,7 +108,7 @@ TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimize
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options) {
   Graph graph;
   const auto inputs = add_model_inputs(graph, config, options.batch, config.size, config.size);
-  NetworkBuilder net{.graph = graph, .seed = options.seed, .training = true};
+  NetworkBuilder net{.graph = graph, .seed = options.seed, .training = true, .draw = options.draw};
   const auto logits = build_model(net, config, inputs);
   const auto target =
       graph.add_input("target", target_spec(graph.spec(logits), options.loss, options.weighted));

@@ -41,6 +41,7 @@ struct TrainingOptions {
   LossKind loss = LossKind::CrossEntropy;
   bool weighted = false;  ///< each pixel of the target has a weight
   OptimizerConfig optimizer;
+  bool draw = true;  ///< false: parameters are zero, for steps that are planned and never run
 };
 
 /// One training step: forward pass, output "loss", backward pass and one node that updates all

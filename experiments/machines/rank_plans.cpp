@@ -27,6 +27,8 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
     group_ = std::make_unique<parallel::ThreadGroup>(parallel.ranks,
                                                      parallel::Seconds(parallel.timeout_s));
   }
+  auto undrawn = config;
+  undrawn.options.draw = false;
   for (int rank = 0; rank < parallel.ranks; ++rank) {
     auto options = machine.plan_options();
     if (group_) {
@@ -37,7 +39,7 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
       options.placement.collectives = collectives_.back().get();
     }
     auto own = parallel::make_rank_graph(parallel.strategy,
-                                         training::strategy_request(config, parallel, rank));
+                                         training::strategy_request(undrawn, parallel, rank));
     auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
     plans_.push_back(make_plan(std::move(graph), machine.devices(), options));
   }
@@ -115,6 +117,7 @@ std::map<std::string, double> model_nodes(const DeviceSet& machine, const Traine
                                           std::int64_t batch, const NodeTimes& times) {
   auto options = config.options;
   options.batch = batch;
+  options.draw = false;
   auto graph = optimize(build_training_graph(config.model, options).graph, {});
   const auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   std::map<std::string, double> seconds;
