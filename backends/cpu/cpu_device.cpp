@@ -35,6 +35,14 @@ std::optional<std::int64_t> simd_lanes() {
   return std::nullopt;
 }
 
+/// Instructions for words of two k.
+std::string dot_unit_name() {
+  const auto& kernels = microkernels();
+  if (kernels.dots_missing.empty()) return "VDPBF16PS (bf16), VPDPWSSD (int8)";
+  const auto missing = "none for bf16: " + kernels.dots_missing;
+  return kernels.pairs_by_vnni ? "VPDPWSSD (int8), " + missing : missing;
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(const DeviceOptions& options)
@@ -66,8 +74,7 @@ DeviceInfo describe_cpu(int threads) {
   info.facts.threads = threads;
   info.facts.simd = simd_name();
   info.facts.tile_unit = tile_unit_missing().empty() ? "AMX" : "none: " + tile_unit_missing();
-  const auto& dots_missing = microkernels().dots_missing;
-  info.facts.dot_unit = dots_missing.empty() ? "VDPBF16PS" : "none: " + dots_missing;
+  info.facts.dot_unit = dot_unit_name();
   info.facts.simd_lanes = simd_lanes();
   for (const auto& cache : data_caches()) info.facts.cache_bytes[cache.level] = cache.bytes;
   return info;

@@ -20,6 +20,9 @@
 namespace triptych::cpu {
 namespace {
 
+// Of a vector of these instructions.
+constexpr std::ptrdiff_t kLanes = 16;
+
 /// Biased exponents of bfloat16 operands.
 struct Exponents {
   std::int64_t first = 0, last = 0;
@@ -27,22 +30,34 @@ struct Exponents {
 // Sums round and cancel. Products are subnormal or below. Sums overflow, so that NaN follow. Any.
 constexpr Exponents kExponents[] = {{120, 133}, {55, 75}, {185, 200}, {0, 255}};
 
+/// A zero, a subnormal number, or one with an exponent from a range.
+DotWord half(RandomStream& random, const Exponents& exponents) {
+  const auto bits = static_cast<DotWord>(random.below(0x10000));
+  const auto kind = random.below(16);
+  if (kind == 0) return bits & 0x8000U;
+  if (kind == 1) return bits & 0x807FU;
+  const auto exponent = exponents.first + random.below(exponents.last - exponents.first + 1);
+  return (bits & 0x807FU) | static_cast<DotWord>(exponent) << 7U;
+}
+
 /// Operands of one tile, as its microkernel reads them.
+template <class T>
 struct TileWords {
   static constexpr std::int64_t kDepth = 16;
-  std::vector<DotWord> a, b;
+  std::vector<T> a, b;
 
   TileWords(const Microkernels& sizes, const Exponents& exponents, RandomStream& random)
       : a(static_cast<std::size_t>(kMaxNarrowRows) * kDepth),
         b(static_cast<std::size_t>(sizes.columns) * kDepth) {
     for (auto* words : {&a, &b})
-      for (auto& word : *words) word = half(random, exponents) << 16U | half(random, exponents);
+      for (auto& word : *words)
+        word = static_cast<T>(half(random, exponents) << 16U | half(random, exponents));
   }
 
   /// The sums of `rows` rows of `width` columns by `run`, over sums of 1.
-  std::vector<float> multiply(void (*run)(const DotTile&), std::int64_t rows,
-                              std::int64_t width) const {
-    std::vector<float> sums(static_cast<std::size_t>(rows * width), 1.0F);
+  std::vector<ProductSum<T>> multiply(typename WordKernels<T>::Run run, std::int64_t rows,
+                                      std::int64_t width) const {
+    std::vector<ProductSum<T>> sums(static_cast<std::size_t>(rows * width), 1);
     run({.a = a.data(),
          .b = b.data(),
          .c = sums.data(),
@@ -52,54 +67,63 @@ struct TileWords {
          .accumulate = true});
     return sums;
   }
-
- private:
-  /// A zero, a subnormal number, or one with an exponent from a range.
-  static DotWord half(RandomStream& random, const Exponents& exponents) {
-    const auto bits = static_cast<DotWord>(random.below(0x10000));
-    const auto kind = random.below(16);
-    if (kind == 0) return bits & 0x8000U;
-    if (kind == 1) return bits & 0x807FU;
-    return (bits & 0x807FU) |
-           static_cast<DotWord>(exponents.first +
-                                random.below(exponents.last - exponents.first + 1))
-               << 7U;
-  }
 };
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 #if defined(__x86_64__)
 
 // The instructions of these functions: this file is compiled for every processor.
-HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bf16,avx2,fma")
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bf16,avx512vnni,avx2,fma")
 
-constexpr std::ptrdiff_t kLanes = 16;
+/// Vectors of sums of products of T.
+template <class T>
+struct Lanes;
 
-inline __m512 multiply_add(DotWord a, __m512i b, __m512 sum) {
-  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(a)), (__m512bh)b);
-}
+template <>
+struct Lanes<DotWord> {
+  using Sum = __m512;
+  static Sum zero() { return _mm512_setzero_ps(); }
+  static Sum load(const float* from) { return _mm512_loadu_ps(from); }
+  static Sum multiply_add(DotWord a, __m512i b, Sum sum) {
+    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(a)), (__m512bh)b);
+  }
+  /// With one NaN for all.
+  static void store(float* to, Sum sum) {
+    const auto nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000));
+    const auto failed = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+    _mm512_storeu_ps(to, _mm512_mask_blend_ps(failed, sum, nan));
+  }
+};
 
-inline __m512 canonical(__m512 sum) {
-  const auto nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000));
-  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), sum, nan);
-}
+template <>
+struct Lanes<PairWord> {
+  using Sum = __m512i;
+  static Sum zero() { return _mm512_setzero_si512(); }
+  static Sum load(const PairWord* from) { return _mm512_loadu_si512(from); }
+  static Sum multiply_add(PairWord a, __m512i b, Sum sum) {
+    return _mm512_dpwssd_epi32(sum, _mm512_set1_epi32(a), b);
+  }
+  static void store(PairWord* to, Sum sum) { _mm512_storeu_si512(to, sum); }
+};
 
 /// R counts the vectors of the tile, row by row.
-template <std::size_t kVectors, std::size_t... R>
-inline void multiply(const DotTile& tile, std::index_sequence<R...>) {
+template <class T, std::size_t kVectors, std::size_t... R>
+inline void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
+  using L = Lanes<T>;
   constexpr auto rows = static_cast<std::int64_t>(sizeof...(R) / kVectors);
-  __m512 sums[] = {((void)R, _mm512_setzero_ps())...};
+  typename L::Sum sums[] = {((void)R, L::zero())...};
   const auto in_c = [&](std::size_t r) {
     return tile.c + static_cast<std::ptrdiff_t>(r / kVectors) * tile.c_stride +
            static_cast<std::ptrdiff_t>(r % kVectors) * kLanes;
   };
-  if (tile.accumulate) ((sums[R] = _mm512_loadu_ps(in_c(R))), ...);
-  const DotWord* a = tile.a;
+  if (tile.accumulate) ((sums[R] = L::load(in_c(R))), ...);
+  const T* a = tile.a;
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
-    const DotWord* b = tile.b + outer * tile.b_outer;
+    const T* b = tile.b + outer * tile.b_outer;
     if (tile.ahead != nullptr) {
       const auto* ahead = reinterpret_cast<const char*>(tile.ahead + outer * tile.ahead_step);
       _mm_prefetch(ahead, _MM_HINT_T0);
@@ -109,45 +133,55 @@ inline void multiply(const DotTile& tile, std::index_sequence<R...>) {
       __m512i b_row[kVectors];
       for (std::size_t i = 0; i < kVectors; ++i)
         b_row[i] = _mm512_loadu_si512(b + static_cast<std::ptrdiff_t>(i) * kLanes);
-      ((sums[R] = multiply_add(a[R / kVectors], b_row[R % kVectors], sums[R])), ...);
+      ((sums[R] = L::multiply_add(a[R / kVectors], b_row[R % kVectors], sums[R])), ...);
     }
   }
-  (_mm512_storeu_ps(in_c(R), canonical(sums[R])), ...);
+  (L::store(in_c(R), sums[R]), ...);
 }
 
-template <std::size_t kVectors, std::size_t kRows>
-void multiply_rows(const DotTile& tile) {
-  multiply<kVectors>(tile, std::make_index_sequence<kRows * kVectors>());
+template <class T, std::size_t kVectors, std::size_t kRows>
+void multiply_rows(const BasicMicroTile<T>& tile) {
+  multiply<T, kVectors>(tile, std::make_index_sequence<kRows * kVectors>());
 }
 
 HWY_POP_ATTRIBUTES
 
-template <std::size_t... kRowsMinusOne>
-void add_wide(DotKernels& dots, std::index_sequence<kRowsMinusOne...>) {
-  ((dots.run[kRowsMinusOne + 1] = multiply_rows<2, kRowsMinusOne + 1>), ...);
+template <class T, std::size_t... kRowsMinusOne>
+void add_wide(WordKernels<T>& words, std::index_sequence<kRowsMinusOne...>) {
+  ((words.run[kRowsMinusOne + 1] = multiply_rows<T, 2, kRowsMinusOne + 1>), ...);
 }
 
-template <std::size_t... kRowsMinusOne>
-void add_narrow(DotKernels& dots, std::index_sequence<kRowsMinusOne...>) {
-  ((dots.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, kRowsMinusOne + 1>), ...);
+template <class T, std::size_t... kRowsMinusOne>
+void add_narrow(WordKernels<T>& words, std::index_sequence<kRowsMinusOne...>) {
+  ((words.run_narrow[kRowsMinusOne + 1] = multiply_rows<T, 1, kRowsMinusOne + 1>), ...);
 }
 
-DotKernels processor_dots() {
-  DotKernels dots;
-  add_wide(dots, std::make_index_sequence<kMaxTileRows>());
-  add_narrow(dots, std::make_index_sequence<kMaxNarrowRows>());
-  return dots;
+template <class T>
+WordKernels<T> by_processor() {
+  WordKernels<T> words;
+  add_wide(words, std::make_index_sequence<kMaxTileRows>());
+  add_narrow(words, std::make_index_sequence<kMaxNarrowRows>());
+  return words;
 }
 
-bool has_instruction() {
+bool has_bf16() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5U & 1U) != 0;
 }
 
+bool has_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11U & 1U) != 0;
+}
+
 #else
 
-DotKernels processor_dots() { return {}; }
-bool has_instruction() { return false; }
+template <class T>
+WordKernels<T> by_processor() {
+  return {};
+}
+bool has_bf16() { return false; }
+bool has_vnni() { return false; }
 
 #endif
 
@@ -195,13 +229,14 @@ Verdict worth_on_dots(std::int64_t rows, std::int64_t k) {
              : Verdict::no("has too few rows or products for the packing of pairs");
 }
 
-bool same_dots(const DotKernels& a, const DotKernels& b, const Microkernels& sizes) {
+template <class T>
+bool same_words(const WordKernels<T>& a, const WordKernels<T>& b, const Microkernels& sizes) {
   const FlushSubnormals flush;
   RandomStream random(1, 0);
   for (std::int64_t rows = 1; rows <= 2 * std::int64_t{sizes.max_rows}; ++rows) {
     const auto r = static_cast<std::size_t>(rows);
     for (const auto& exponents : kExponents) {
-      const TileWords words(sizes, exponents, random);
+      const TileWords<T> words(sizes, exponents, random);
       const auto agree = [&](auto one, auto other, std::int64_t width) {
         return same_bits(words.multiply(one, rows, width), words.multiply(other, rows, width));
       };
@@ -212,12 +247,22 @@ bool same_dots(const DotKernels& a, const DotKernels& b, const Microkernels& siz
   return true;
 }
 
+template bool same_words(const WordKernels<PairWord>&, const WordKernels<PairWord>&,
+                         const Microkernels&);
+template bool same_words(const WordKernels<DotWord>&, const WordKernels<DotWord>&,
+                         const Microkernels&);
+
 Microkernels with_dot_unit(Microkernels kernels) {
-  if (!has_instruction()) {
+  const bool wide = kernels.narrow_columns == kLanes;
+  const auto pairs = by_processor<PairWord>();
+  kernels.pairs_by_vnni = wide && has_vnni() && same_words(pairs, kernels.pairs, kernels);
+  if (kernels.pairs_by_vnni) kernels.pairs = pairs;
+  const auto dots = by_processor<DotWord>();
+  if (!has_bf16()) {
     kernels.dots_missing = "this processor has no products of bfloat16 pairs (VDPBF16PS)";
-  } else if (kernels.narrow_columns != 16) {
+  } else if (!wide) {
     kernels.dots_missing = "these kernels were built without AVX-512";
-  } else if (const auto dots = processor_dots(); !same_dots(dots, kernels.dots, kernels)) {
+  } else if (!same_words(dots, kernels.dots, kernels)) {
     kernels.dots_missing = "VDPBF16PS of this processor does not compute the chain of bf16-exact";
   } else {
     kernels.dots = dots;

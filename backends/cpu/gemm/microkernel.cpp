@@ -239,14 +239,14 @@ void add_few(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
 template <std::size_t... kRowsMinusOne>
 void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run[kRowsMinusOne + 1] = multiply_rows<2, false, float, kRowsMinusOne + 1>), ...);
-  ((all.run_pairs[kRowsMinusOne + 1] = multiply_rows<2, false, PairWord, kRowsMinusOne + 1>), ...);
+  ((all.pairs.run[kRowsMinusOne + 1] = multiply_rows<2, false, PairWord, kRowsMinusOne + 1>), ...);
   ((all.dots.run[kRowsMinusOne + 1] = multiply_rows<2, false, DotWord, kRowsMinusOne + 1>), ...);
 }
 
 template <std::size_t... kRowsMinusOne>
 void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, float, kRowsMinusOne + 1>), ...);
-  ((all.run_narrow_pairs[kRowsMinusOne + 1] = multiply_rows<1, false, PairWord, kRowsMinusOne + 1>),
+  ((all.pairs.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, PairWord, kRowsMinusOne + 1>),
    ...);
   ((all.dots.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, DotWord, kRowsMinusOne + 1>),
    ...);

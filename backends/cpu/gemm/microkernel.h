@@ -83,10 +83,14 @@ inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMostFewRows = 2;
 inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
 
-/// Tiles of bfloat16 pairs. Their bits are those of the chain of fused multiply-adds over all k.
-struct DotKernels {
-  std::array<void (*)(const DotTile&), kMaxTileRows + 1> run = {};           ///< by number of rows
-  std::array<void (*)(const DotTile&), kMaxNarrowRows + 1> run_narrow = {};  ///< by number of rows
+/// Tiles of words of two k. Those of bfloat16 have the bits of the chain over all k.
+template <class T>
+struct WordKernels {
+  using Run = void (*)(const BasicMicroTile<T>&);
+  std::array<Run, kMaxTileRows + 1> run = {};           ///< by number of rows
+  std::array<Run, kMaxNarrowRows + 1> run_narrow = {};  ///< by number of rows
+
+  bool operator==(const WordKernels&) const = default;
 };
 
 /// The microkernels of one instruction set.
@@ -95,17 +99,16 @@ struct Microkernels {
   int columns = 0;         ///< width of every tile: read of each row of b, written of each row of c
   int narrow_columns = 0;  ///< width of the narrow tiles, which have up to 2 times the height
   bool fused = false;      ///< it has fused multiply-add. Without, bf16-exact cannot be honoured.
-  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};       ///< by number of rows
-  std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows
+  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};  ///< by number of rows
   std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =
-      {};  ///< by number of rows
-  std::array<void (*)(const PairTile&), kMaxNarrowRows + 1> run_narrow_pairs =
       {};  ///< by number of rows
   /// By number of rows: tiles with a_row.
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_apart = {};
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run_narrow_apart = {};
-  /// By an instruction of the processor (dot_unit.h), else by a stand-in with the same bits.
-  DotKernels dots;
+  /// By instructions of the processor (dot_unit.h), else by others with the same bits.
+  WordKernels<PairWord> pairs;
+  WordKernels<DotWord> dots;
+  bool pairs_by_vnni = false;
   /// Empty when `dots` are faster than `run`, else why they are not.
   std::string dots_missing;
   int few_panels = 0;  ///< that run_few takes, side by side in c
@@ -123,12 +126,18 @@ struct Microkernels {
     narrow ? run_narrow[r](tile) : run[r](tile);
   }
   void run_tile(std::int64_t rows, const PairTile& tile, bool narrow = false) const {
-    const auto r = static_cast<std::size_t>(rows);
-    narrow ? run_narrow_pairs[r](tile) : run_pairs[r](tile);
+    run_words(pairs, rows, tile, narrow);
   }
   void run_tile(std::int64_t rows, const DotTile& tile, bool narrow = false) const {
+    run_words(dots, rows, tile, narrow);
+  }
+
+ private:
+  template <class T>
+  static void run_words(const WordKernels<T>& words, std::int64_t rows,
+                        const BasicMicroTile<T>& tile, bool narrow) {
     const auto r = static_cast<std::size_t>(rows);
-    narrow ? dots.run_narrow[r](tile) : dots.run[r](tile);
+    narrow ? words.run_narrow[r](tile) : words.run[r](tile);
   }
 };
 

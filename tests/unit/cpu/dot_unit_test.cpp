@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ void other_order(const DotTile& tile) {
 }
 
 template <std::size_t... kRowsMinusOne>
-DotKernels in_other_order(std::index_sequence<kRowsMinusOne...>) {
+WordKernels<DotWord> in_other_order(std::index_sequence<kRowsMinusOne...>) {
   auto dots = microkernels().dots;
   ((dots.run_narrow[kRowsMinusOne + 1] = other_order<true, kRowsMinusOne + 1>), ...);
   return dots;
@@ -36,12 +37,24 @@ DotKernels in_other_order(std::index_sequence<kRowsMinusOne...>) {
 
 TEST(DotUnit, check_accepts_the_chain_and_nothing_else) {
   const auto& kernels = microkernels();
-  EXPECT_TRUE(same_dots(kernels.dots, kernels.dots, kernels));
-  EXPECT_FALSE(
-      same_dots(in_other_order(std::make_index_sequence<kMaxNarrowRows>()), kernels.dots, kernels));
+  EXPECT_TRUE(same_words(kernels.dots, kernels.dots, kernels));
+  EXPECT_FALSE(same_words(in_other_order(std::make_index_sequence<kMaxNarrowRows>()), kernels.dots,
+                          kernels));
   auto one_tile = kernels.dots;
   one_tile.run[1] = other_order<false, 1>;
-  EXPECT_FALSE(same_dots(one_tile, kernels.dots, kernels));
+  EXPECT_FALSE(same_words(one_tile, kernels.dots, kernels));
+}
+
+TEST(DotUnit, check_notices_a_product_of_int16_that_saturates) {
+  const auto& kernels = microkernels();
+  EXPECT_TRUE(same_words(kernels.pairs, kernels.pairs, kernels));
+  auto other = kernels.pairs;
+  other.run_narrow[3] = [](const PairTile& tile) {
+    microkernels().run_tile(3, tile, true);
+    auto& sum = tile.c[tile.c_stride];
+    sum = std::max(sum, -0x40000000);
+  };
+  EXPECT_FALSE(same_words(other, kernels.pairs, kernels));
 }
 
 TEST(DotUnit, kernels_say_why_they_do_not_pay) {
