@@ -17,7 +17,7 @@ struct DeviceFacts {
   // A processor.
   std::optional<std::string> simd;         ///< "AVX-512"
   std::optional<std::string> tile_unit;    ///< "AMX", or why there is none
-  std::optional<std::string> dot_unit;     ///< instructions of kernels for words of two k, and why others are not used
+  std::optional<std::string> dot_unit;     ///< its products of pairs, or why there are none
   std::optional<std::int64_t> simd_lanes;  ///< float32 values of one of its vectors
   /// Bytes of the data cache of each level from 1 on, per core or shared.
   std::map<int, double> cache_bytes;

@@ -211,10 +211,10 @@ double fastest(void (*run)(const BasicMicroTile<T>&), const Microkernels& sizes)
 /// A tile of words does twice the work of a tile of floats. Packing takes longer, so that a small
 /// gain is none.
 bool is_faster(const Microkernels& kernels) {
-  constexpr double kWorthwhile = 1.3;
+  constexpr double worthwhile = 1.3;
   const auto full = static_cast<std::size_t>(kernels.max_rows);
   return 2 * fastest(kernels.run[full], kernels) >
-         kWorthwhile * fastest(kernels.dots.run[full], kernels);
+         worthwhile * fastest(kernels.dots.run[full], kernels);
 }
 
 constexpr std::int64_t kFewestRows = 24, kFewestProducts = 16;
