@@ -315,6 +315,12 @@ std::string compile_with(const std::string& compiler, const ProgramSource& sourc
   return build.warnings();
 }
 
+/// A header that is missing, or that of a library.
+bool is_of_every_version(std::string_view message) {
+  return message.find("file not found") != message.npos ||
+         message.find("not emulated") != message.npos;
+}
+
 }  // namespace
 
 std::string compile_program(const ProgramSource& source, const fs::path& folder) {
@@ -322,7 +328,8 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   const auto compiler = find_clang("whole programs");
   try {
     return compile_with(compiler, source, folder);
-  } catch (const InvalidArgument&) {
+  } catch (const InvalidArgument& refusal) {
+    if (is_of_every_version(refusal.what())) throw;
     const auto newer = newer_clang(compiler);
     if (!newer) throw;
     try {

@@ -20,7 +20,7 @@
 namespace triptych::cpu {
 namespace {
 
-// Of a vector of these instructions.
+// A vector of these instructions has so many.
 constexpr std::ptrdiff_t kLanes = 16;
 
 /// Biased exponents of bfloat16 operands.

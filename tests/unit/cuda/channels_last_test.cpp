@@ -80,7 +80,7 @@ void expect_near(const Tensor& values, const Tensor& expected, float bound) {
   }
 }
 
-/// Of channel 0 of images.
+/// For channel 0 of images.
 double inverse_deviation(const Tensor& x) {
   const auto& shape = x.shape();
   const auto plane = shape[2] * shape[3];
