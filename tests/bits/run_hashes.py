@@ -4,7 +4,8 @@
   run_hashes.py PROGRAM --record [--file FILE]   writes the file instead
 
 The file (run_hashes.csv here) has a name, a fingerprint and what it holds for: `anywhere` (bf16-exact has the same bits on
-every machine) or the SIMD that it was made with, and under bf16 the tile unit. Elsewhere it is not compared.
+every machine, and the emulated GPU does not depend on its host) or the SIMD that it was made with, and under bf16 the tile
+unit. Elsewhere it is not compared.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -70,7 +71,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         simd, tiles = units_of(arguments.program, folder)
         found = [(name, output(arguments.program, ["train", *MODEL, *options], folder)[0]["weights_sha256"],
-                  "anywhere" if "bf16-exact" in options else tiles if "bf16" in options else simd)
+                  "anywhere" if "bf16-exact" in options or "cuda-emulated" in options
+                  else tiles if "bf16" in options else simd)
                  for name, options in runs()]
     if arguments.record:
         with arguments.file.open("w", newline="") as file:
