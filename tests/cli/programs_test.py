@@ -208,7 +208,7 @@ class Programs(ProgramTest):
 
     def test_gpus_have_memory_streams_and_variables_of_their_own(self):
         result, kernels = self.program("several_gpus.cu", "--gpus", "2")
-        # 2 * i + 100 on GPU 0. On GPU 1, where the bonus is 1, twice that and 1.
+        # GPU 0 computes 2 * i + 100. GPU 1 doubles this and adds its own bonus of 1.
         self.assertEqual(result["output"], "2 GPUs, peers 1\n4192 8416, current 1, owner 0\nbonus 100 and 1\n1024\n")
         self.assertEqual(kernels["twice"]["launches"], 3)
 
@@ -269,7 +269,7 @@ class Programs(ProgramTest):
     def test_a_sample_goes_on_from_launch_to_launch(self):
         result, kernels = self.program("sampled_launches.cu", "--sample", "7")
         self.assertEqual(result["output"], "10 10\n")
-        # Of 30 blocks 0, 7, 14, 21 and 28; of 10 blocks 0 and 7.
+        # One kernel has 30 blocks, of which 0, 7, 14, 21 and 28 are counted. The other has 10: 0 and 7.
         counted = [each["blocks"] for each in result["launches"]]
         self.assertEqual((counted[::2], counted[1::2]),
                          ([1, 0, 1, 0, 1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 0, 1, 0, 0]))

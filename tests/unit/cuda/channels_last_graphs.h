@@ -104,7 +104,7 @@ inline Graph normalised_layer(const Shape& shape, bool relu, const StoredOperand
   graph.mark_output("z", level.convolve(outputs[0], 3));
   BatchNormalizationGradient gradient;
   gradient.activation = normalization.activation;
-  // With other statistics, whose bits do not depend on the format of x.
+  // Given statistics have the same bits for each format of x.
   std::vector<ValueId> operands = {inputs[0], operand(stored.dy), inputs[1], level.vector(channels),
                                    level.vector(channels)};
   if (relu) operands.push_back(inputs[2]);

@@ -1,6 +1,6 @@
 // The product of Hopper under every schedule that a GPU may choose, and with one planted mistake
 // each (hopper_mistakes.cmake), which the emulator has to find under every one of them. A mistake
-// runs under two schedules; TRIPTYCH_ALL_CASES=1, as in the part `cases`, runs all four.
+// runs under two schedules. TRIPTYCH_ALL_CASES=1, as in the part `cases`, runs all four.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
