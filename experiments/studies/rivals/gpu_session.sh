@@ -3,7 +3,7 @@
 # Proofs for which a GPU is needed, in parts that each take at most nine minutes and can run alone.
 #
 #   gpu_session.sh --pack FOLDER [--build FOLDER]
-#       makes the folder that a GPU machine needs, 60 MiB at most; needs no GPU
+#       makes the folder that a GPU machine needs, and FOLDER.tar.xz of it; needs no GPU
 #   gpu_session.sh [--prebuilt FOLDER] [--part A|B|C|D] [--out FOLDER]
 #       runs from it; without --prebuilt it is made first. The copy of this script in such a folder
 #       runs from its own. Needs bash, python3 and the driver.
