@@ -174,7 +174,7 @@ void MaxPoolWithIndex::reference(std::span<const RefTensor> inputs,
 }
 
 std::vector<TensorSpec> MaxPoolIndexGradient::infer(Specs inputs) const {
-  require_inputs(kName, inputs, 2, 2);
+  require_inputs(kName, inputs, 2, 3);
   require_dtype(kName, inputs, 0, DType::U8);
   const TensorSpec x = {DType::F32, Shape(input_shape)};
   const auto y = pooled(x, window());
@@ -183,20 +183,28 @@ std::vector<TensorSpec> MaxPoolIndexGradient::infer(Specs inputs) const {
                                      to_string(inputs[0]), to_string(y.shape)));
   }
   require_gradient_shape(kName, inputs[1], y);
+  if (inputs.size() > 2 && inputs[2] != x) {
+    throw_invalid(kName, fmt::format("the other gradient is {}; it must be {}, as x",
+                                     to_string(inputs[2]), to_string(x)));
+  }
   return {x};
 }
 
 void MaxPoolIndexGradient::reference(std::span<const RefTensor> inputs,
                                      std::span<RefTensor> outputs) const {
   auto& dx = outputs[0].values;
-  std::fill(dx.begin(), dx.end(), 0.0);
+  if (inputs.size() > 2) {
+    dx = inputs[2].values;
+  } else {
+    std::fill(dx.begin(), dx.end(), 0.0);
+  }
   for_each_pooled(Shape(input_shape), window(), [&](auto yi, auto xi, auto tap) {
     if (inputs[0].values[yi] == static_cast<double>(tap)) dx[xi] += inputs[1].values[yi];
   });
 }
 
 ErrorBound MaxPoolIndexGradient::error_bound(Specs) const {
-  return {.terms = static_cast<double>(window().taps())};
+  return {.terms = static_cast<double>(window().taps() + 1)};
 }
 
 std::vector<TensorSpec> AveragePool::infer(Specs inputs) const {

@@ -83,11 +83,12 @@ struct MaxPoolWithIndex : PoolOf<MaxPoolWithIndex> {
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
-/// dx of MaxPoolWithIndex from (index, dy), with the bits of MaxPoolGradient. f32.
+/// dx of MaxPoolWithIndex from (index, dy), with the bits of MaxPoolGradient. With a third input,
+/// another gradient of x, which is added last: the sum of both. f32.
 struct MaxPoolIndexGradient : PoolGradientOf<MaxPoolIndexGradient> {
   static constexpr std::string_view kName = "MaxPoolIndexGradient";
   static constexpr std::string_view kSummary =
-      "dx[n, c, tap index[n, c, p] of the window at p] += dy[n, c, p]";
+      "dx[n, c, tap index[n, c, p] of the window at p] += dy[n, c, p], plus another gradient";
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;

@@ -223,6 +223,7 @@ Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions&
   const bool indexes = has(MaxPoolWithIndex::kName, {}) && has(MaxPoolIndexGradient::kName, {});
   if (indexes && std::ranges::any_of(graph.nodes(), is_max_pool_gradient)) {
     fused = index_max_pools(fused, joins_in(fused));
+    fused = add_in_pool_gradients(fused, joins_in(fused));
   }
   if (!has(FusedElementwise::kName, {})) return fused;
   return fuse_elementwise(fused, joins_in(fused));

@@ -122,7 +122,9 @@ TEST(CompiledChannelsLast, gradients_of_poolings_have_the_bits_of_the_emulation)
     MaxPool pool;
     pool.kernel_shape = {window, window};
     pool.strides = {2, 2};
-    expect_bits_of_emulation(cuda::pooling_with_gradient({1, 40, side, side}, pool));
+    for (const bool is_sum : {false, true}) {
+      expect_bits_of_emulation(cuda::pooling_with_gradient({1, 40, side, side}, pool, is_sum));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 // of x.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/pool_planes.h"
@@ -101,12 +102,22 @@ void add_at_indices(const Window& w, const TapIndex* index, const float* dy, flo
   }
 }
 
+/// dx += other, while dx is in the cache.
+void add_plane(const float* other, std::int64_t count, float* dx) {
+  simd([=] {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) dx[i] = exact::canonical(dx[i] + other[i]);
+  });
+}
+
 class MaxPoolIndexGradientKernel : public Kernel {
  public:
   MaxPoolIndexGradientKernel(const KernelQuery& query, Device&)
       : planes_(query.as<MaxPoolIndexGradient>().window(), query.outputs[0], query.inputs[1]),
         indices_(planes_.window, query.outputs[0], query.inputs[0]),
-        two_by_two_(is_two_by_two(planes_.window)) {}
+        two_by_two_(is_two_by_two(planes_.window)) {
+    if (query.inputs.size() > 2) other_.emplace(planes_.window, query.inputs[2], query.inputs[1]);
+  }
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
   void run(const KernelArgs& args) override {
@@ -114,13 +125,18 @@ class MaxPoolIndexGradientKernel : public Kernel {
       const auto* index = args.in<TapIndex>(0) + indices_.out_offset(plane);
       const auto* dy = args.in<float>(1) + planes_.out_offset(plane);
       auto* dx = args.out<float>(0) + planes_.in_offset(plane);
-      if (two_by_two_) return max_index_gradient_two_by_two(planes_.window, index, dy, dx);
-      add_at_indices(planes_.window, index, dy, dx);
+      if (two_by_two_) {
+        max_index_gradient_two_by_two(planes_.window, index, dy, dx);
+      } else {
+        add_at_indices(planes_.window, index, dy, dx);
+      }
+      if (other_) add_plane(args.in<float>(2) + other_->in_offset(plane), planes_.in_size(), dx);
     });
   }
 
  private:
   PoolPlanes planes_, indices_;
+  std::optional<PoolPlanes> other_;  ///< of the gradient that is added
   bool two_by_two_;
 };
 

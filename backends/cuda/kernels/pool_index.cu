@@ -22,12 +22,18 @@ __global__ void max_pool_index_kernel(Steps<kTwoByTwo> steps, PlaneArray<const f
   }
 }
 
+/// Another gradient of x, which is added to dx, or none.
+struct OtherPlanes {
+  PlaneArray<const float> data;
+  bool exists = false;
+};
+
 /// A thread owns an element of dx: it looks for its own tap among the indices around it.
 template <bool kTwoByTwo>
 __global__ void max_pool_index_gradient_kernel(Steps<kTwoByTwo> steps,
                                                PlaneArray<const TapIndex> index,
-                                               PlaneArray<const float> dy, PlaneArray<float> dx,
-                                               std::int64_t planes) {
+                                               PlaneArray<const float> dy, OtherPlanes other,
+                                               PlaneArray<float> dx, std::int64_t planes) {
   for (auto i = global_thread(); i < planes * dx.size; i += all_threads()) {
     const std::int64_t plane = i / dx.size, input = i % dx.size;
     const auto indices = index.at(plane);
@@ -37,7 +43,12 @@ __global__ void max_pool_index_gradient_kernel(Steps<kTwoByTwo> steps,
       const TapIndex best = indices[output];
       if (best == tap) sum += gradient[output];
     });
-    dx.at(plane)[input] = exact::canonical(sum);
+    sum = exact::canonical(sum);
+    if (other.exists) {
+      const float more = other.data.at(plane)[input];
+      sum = exact::canonical(sum + more);
+    }
+    dx.at(plane)[input] = sum;
   }
 }
 
@@ -64,7 +75,7 @@ __global__ void max_pool_index_groups_kernel(WindowGroups<kEach> groups, PlaneAr
 template <int kEach>
 __global__ void max_pool_index_gradient_groups_kernel(WindowGroups<kEach> groups,
                                                       PlaneArray<const TapIndex> index,
-                                                      PlaneArray<const float> dy,
+                                                      PlaneArray<const float> dy, OtherPlanes other,
                                                       PlaneArray<float> dx) {
   groups.for_each([&](auto image, auto upper, auto lower, auto output) {
     const auto numbers = index.data.from(image * index.image_stride).template load<kEach>(output);
@@ -73,6 +84,10 @@ __global__ void max_pool_index_gradient_groups_kernel(WindowGroups<kEach> groups
     SpreadRows<kEach> rows;
 #pragma unroll
     for (int w = 0; w < kEach; ++w) rows.put(w, numbers[w], gradient[w]);
+    if (other.exists) {
+      const auto more = other.data.data.from(image * other.data.image_stride);
+      rows.add(more.template load<2 * kEach>(upper), more.template load<2 * kEach>(lower));
+    }
     target.template store<2 * kEach>(upper, rows.above);
     target.template store<2 * kEach>(lower, rows.below);
   });
@@ -127,27 +142,56 @@ class MaxPoolIndexGradientKernel : public PoolKernel {
       : PoolKernel(query.as<MaxPoolIndexGradient>().window()),
         index_(query.inputs[0]),
         dy_(query.inputs[1]),
-        dx_(query.outputs[0]) {}
+        dx_(query.outputs[0]) {
+    if (query.inputs.size() > 2) other_.emplace(query.inputs[2]);
+  }
 
   void run(const KernelArgs& args) override {
     const PlaneArray index(index_, out_size(), args.in<TapIndex>(0));
     const PlaneArray dy(dy_, out_size(), args.in<float>(1));
     const PlaneArray dx(dx_, in_size(), args.out<float>(0));
-    if (takes_groups<kIndexedWindows>(window(), {{dx_, args.outputs[0]}}, {dy_, args.inputs[1]}) &&
+    OtherPlanes other;
+    if (other_) other = {{*other_, in_size(), args.in<float>(2)}, true};
+    // dx twice, where there is no other
+    const PooledTensor second = {other_ ? *other_ : dx_, other_ ? args.inputs[2] : args.outputs[0]};
+    if (takes_groups<kIndexedWindows>(window(), {{dx_, args.outputs[0]}, second},
+                                      {dy_, args.inputs[1]}) &&
         moves_indices(index_, args.inputs[0])) {
       const WindowGroups<kIndexedWindows> groups(window(), dx_);
       launch(args.stream, "max_pool_index_gradient_groups", one_dimension(groups.count),
-             max_pool_index_gradient_groups_kernel<kIndexedWindows>, groups, index, dy, dx);
+             max_pool_index_gradient_groups_kernel<kIndexedWindows>, groups, index, dy, other, dx);
       return;
     }
     with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
       launch(args.stream, "max_pool_index_gradient", one_dimension(dx_.count * in_size()),
-             max_pool_index_gradient_kernel<kTwoByTwo>, steps, index, dy, dx, dx_.count);
+             max_pool_index_gradient_kernel<kTwoByTwo>, steps, index, dy, other, dx, dx_.count);
     });
   }
 
  private:
   Planes index_, dy_, dx_;
+  std::optional<Planes> other_;
+};
+
+/// Another gradient of x that is stored channels last, or none.
+struct OtherPieces {
+  LastImages<const BFloat16> data;
+  bool exists = false;
+
+  /// Gradients of eight channels of a position, and the other ones.
+  __device__ ChannelPiece add(std::int64_t image, std::int64_t position, std::int64_t channel,
+                              const float (&gradients)[kPieceElements]) const {
+    ChannelPiece more = {};
+    if (exists) more = data.piece(image, position, channel);
+    ChannelPiece sums;
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+      float sum = gradients[c];
+      if (exists) sum = exact::canonical(sum + static_cast<float>(more[c]));
+      sums[c] = BFloat16(sum);
+    }
+    return sums;
+  }
 };
 
 /// dx of adjacent 2 x 2 windows that cover it. A thread owns eight channels of kEach windows side
@@ -155,7 +199,8 @@ class MaxPoolIndexGradientKernel : public PoolKernel {
 template <int kEach>
 __global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> tiles,
                                        PlaneArray<const TapIndex> index,
-                                       LastImages<const BFloat16> dy, LastImages<BFloat16> dx) {
+                                       LastImages<const BFloat16> dy, OtherPieces other,
+                                       LastImages<BFloat16> dx) {
   tiles.for_tile([&](std::int64_t image, std::int64_t, std::int64_t piece, std::int64_t position) {
     const std::int64_t channel = piece * kPieceElements;
     Vector<TapIndex, kEach> taps[kPieceElements];
@@ -172,13 +217,13 @@ __global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> ti
     for (int p = 0; p < kEach; ++p) {
       const ChannelPiece gradient = dy.piece(image, position + p, channel);
       steps.for_each_input(position + p, [&](std::int64_t input, std::int64_t tap) {
-        ChannelPiece spread;
+        float spread[kPieceElements];
 #pragma unroll
         for (int c = 0; c < kPieceElements; ++c) {
           const float sum = exact::canonical(0.0F + static_cast<float>(gradient[c]));
-          spread[c] = BFloat16(taps[c][p] == tap ? sum : 0);
+          spread[c] = taps[c][p] == tap ? sum : 0;
         }
-        dx.put(image, input, channel, spread);
+        dx.put(image, input, channel, other.add(image, input, channel, spread));
       });
     }
   });
@@ -187,7 +232,8 @@ __global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> ti
 /// dx of any windows. A thread owns eight channels of a position.
 __global__ void max_pool_gather_kernel(Steps<false> steps, ChannelTiles<1> tiles,
                                        PlaneArray<const TapIndex> index,
-                                       LastImages<const BFloat16> dy, LastImages<BFloat16> dx) {
+                                       LastImages<const BFloat16> dy, OtherPieces other,
+                                       LastImages<BFloat16> dx) {
   tiles.for_tile([&](std::int64_t image, std::int64_t, std::int64_t piece, std::int64_t position) {
     const std::int64_t channel = piece * kPieceElements;
     float sums[kPieceElements] = {};
@@ -200,33 +246,38 @@ __global__ void max_pool_gather_kernel(Steps<false> steps, ChannelTiles<1> tiles
         if (best == tap) sums[c] += static_cast<float>(gradient[c]);
       }
     });
-    ChannelPiece rounded;
 #pragma unroll
-    for (int c = 0; c < kPieceElements; ++c) rounded[c] = BFloat16(exact::canonical(sums[c]));
-    dx.put(image, position, channel, rounded);
+    for (int c = 0; c < kPieceElements; ++c) sums[c] = exact::canonical(sums[c]);
+    dx.put(image, position, channel, other.add(image, position, channel, sums));
   });
 }
 
 class MaxPoolGradientChannelsLast : public PoolKernel {
  public:
-  /// dy and dx, or neither.
+  /// dy, dx and the other gradient, or none.
   static ChannelsLastOperands channels_last(const KernelQuery& query) {
     const bool takes = may_be_rounded(query, query.outputs[0]);
-    return {.inputs = {false, takes}, .output = takes, .all_or_none = true};
+    ChannelsLastOperands operands = {.output = takes, .all_or_none = true};
+    operands.inputs.assign(query.inputs.size(), takes);
+    operands.inputs[0] = false;
+    return operands;
   }
 
   explicit MaxPoolGradientChannelsLast(const KernelQuery& query)
       : PoolKernel(query.as<MaxPoolIndexGradient>().window()),
         index_(query.inputs[0]),
         dy_(query.inputs[1]),
-        dx_(query.outputs[0]) {}
+        dx_(query.outputs[0]) {
+    if (query.inputs.size() > 2) other_.emplace(query.inputs[2]);
+  }
 
   void run(const KernelArgs& args) override {
     const auto& w = window();
     if (!is_two_by_two(w) || 2 * w.out[0] != w.in[0] || 2 * w.out[1] != w.in[1]) {
       const auto tiles = dx_.tiles<1>();
       launch(args.stream, "max_pool_gather", tiles.shape(), max_pool_gather_kernel, Steps<false>{w},
-             tiles, index(args), dy_.images_over(args.inputs[1]), dx_.images_over(args.outputs[0]));
+             tiles, index(args), dy_.images_over(args.inputs[1]), other(args),
+             dx_.images_over(args.outputs[0]));
     } else if (moves_taps<4>(out_size(), index_, args.inputs[0])) {
       spread<4>(args);
     } else {
@@ -238,16 +289,21 @@ class MaxPoolGradientChannelsLast : public PoolKernel {
   PlaneArray<const TapIndex> index(const KernelArgs& args) const {
     return {index_, out_size(), args.in<TapIndex>(0)};
   }
+  OtherPieces other(const KernelArgs& args) const {
+    if (!other_) return {};
+    return {other_->images_over(args.inputs[2]), true};
+  }
   template <int kEach>
   void spread(const KernelArgs& args) const {
     const auto tiles = dy_.tiles<kEach>();
     launch(args.stream, "max_pool_spread", tiles.shape(), max_pool_spread_kernel<kEach>,
-           Steps<true>{window()}, tiles, index(args), dy_.images_over(args.inputs[1]),
+           Steps<true>{window()}, tiles, index(args), dy_.images_over(args.inputs[1]), other(args),
            dx_.images_over(args.outputs[0]));
   }
 
   Planes index_;
   StoredChannels dy_, dx_;
+  std::optional<StoredChannels> other_;
 };
 
 std::unique_ptr<Kernel> prepare_max_pool_index_gradient(const KernelQuery& query, Device& device) {

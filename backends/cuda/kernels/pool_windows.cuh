@@ -187,6 +187,15 @@ struct SpreadRows {
     below[2 * w] = best == 2 ? sum : 0;
     below[2 * w + 1] = best == 3 ? sum : 0;
   }
+  /// Adds another gradient.
+  __device__ void add(const Vector<float, 2 * kEach>& more_above,
+                      const Vector<float, 2 * kEach>& more_below) {
+#pragma unroll
+    for (int i = 0; i < 2 * kEach; ++i) {
+      above[i] = exact::canonical(above[i] + more_above[i]);
+      below[i] = exact::canonical(below[i] + more_below[i]);
+    }
+  }
 };
 
 /// A tensor of a pooling: its planes and its memory.

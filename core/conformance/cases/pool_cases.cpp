@@ -153,6 +153,8 @@ void add_indexed_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
   gradient.input_shape = problem.x.dims();
   const auto index = exactly(DType::U8, y[1].spec.shape, y[1].values);
   cases.push_back({problem.name, make_op(gradient), {index, f32(y[0].spec.shape)}});
+  cases.push_back(
+      {problem.name + "_sum", make_op(gradient), {index, f32(y[0].spec.shape), f32(problem.x)}});
 }
 
 /// NaN before, between and after the largest numbers of windows, two in some.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/graph/passes/rewrite.h"
+#include "core/ops/binary.h"
 #include "core/ops/pool.h"
 
 namespace triptych {
@@ -72,6 +73,49 @@ Graph index_max_pools(const Graph& graph, const std::function<bool(const Node&)>
     } else {
       rewriter.copy(node);
     }
+  }
+  return rewriter.finish();
+}
+
+namespace {
+
+bool is_sum(const Node& node) {
+  const auto* op = op_cast<Binary>(*node.op);
+  return op != nullptr && op->kind == BinaryKind::Add;
+}
+
+/// True for a gradient of a pooling with nothing to add.
+bool is_plain_gradient(const Node& node) {
+  return op_cast<MaxPoolIndexGradient>(*node.op) != nullptr && node.inputs.size() == 2;
+}
+
+}  // namespace
+
+Graph add_in_pool_gradients(const Graph& graph, const std::function<bool(const Node&)>& joins) {
+  Rewriter rewriter(graph);
+  std::map<NodeId, const Node*> gradient_of;  // by sum
+  std::set<NodeId> added;
+  for (const auto& node : graph.nodes()) {
+    if (!is_plain_gradient(node) || !joins(node)) continue;
+    const auto dx = node.outputs[0];
+    const auto* sum = rewriter.only_reader(dx);
+    if (sum == nullptr || !is_sum(*sum) || !joins(*sum) || gradient_of.contains(sum->id)) continue;
+    const auto other = sum->inputs[sum->inputs[0] == dx ? 1 : 0];
+    if (other == dx || graph.spec(other) != graph.spec(dx)) continue;
+    gradient_of[sum->id] = &node;
+    added.insert(node.id);
+  }
+  for (const auto& node : graph.nodes()) {
+    if (added.contains(node.id)) continue;
+    const auto found = gradient_of.find(node.id);
+    if (found == gradient_of.end()) {
+      rewriter.copy(node);
+      continue;
+    }
+    const auto& gradient = *found->second;
+    auto inputs = rewriter.mapped(gradient.inputs);
+    inputs.push_back(rewriter.mapped(node.inputs[node.inputs[0] == gradient.outputs[0] ? 1 : 0]));
+    rewriter.map(node.outputs[0], rewriter.append(gradient, gradient.op, inputs).front());
   }
   return rewriter.finish();
 }

@@ -178,6 +178,11 @@ TEST(RefusedOperands, of_windows_and_groups) {
   expect_specs_refused(
       spread, std::vector{TensorSpec{DType::U8, {1, 1, 2}}, TensorSpec{DType::F32, {1, 1, 3}}},
       "its shape must be dy's");
+  expect_specs_refused(
+      spread,
+      std::vector{TensorSpec{DType::U8, {1, 1, 3}}, TensorSpec{DType::F32, {1, 1, 3}},
+                  TensorSpec{DType::F32, {1, 1, 3}}},
+      "the other gradient is f32[1, 1, 3]; it must be f32[1, 1, 4], as x");
 }
 
 TEST(RefusedOperands, of_what_joins_cuts_and_picks) {

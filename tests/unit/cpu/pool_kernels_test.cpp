@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/exact_math.h"
+#include "core/ops/binary.h"
 #include "core/ops/pool.h"
 #include "tests/unit/cpu/run_kernel.h"
 
@@ -171,6 +172,13 @@ TEST(PoolKernels, gradients_by_stored_indices_have_the_bits_of_those_that_compar
       indexed.pop_back();
       expect_same_bits(indexed, y);
       expect_same_bits(run_kernel(back, indices, options), dx);
+      std::vector<Tensor> summands;
+      summands.push_back(dx[0].clone());
+      for (auto* inputs_of_sum : {&summands, &indices}) {
+        inputs_of_sum->push_back(random_tensor(pooling.x, 8, -1, 1));
+      }
+      expect_same_bits(run_kernel(back, indices, options),
+                       run_kernel(Binary(BinaryKind::Add), summands, options));
     }
   }
 }

@@ -144,8 +144,8 @@ inline Graph slices_and_sums(const Shape& shape) {
   return graph;
 }
 
-/// A pooling and its gradient.
-inline Graph pooling_with_gradient(const Shape& x, const MaxPool& pool) {
+/// A pooling and its gradient, or the sum of that and of another one.
+inline Graph pooling_with_gradient(const Shape& x, const MaxPool& pool, bool is_sum = false) {
   Graph graph;
   Level level(graph);
   const auto y = level.convolved(x);
@@ -153,7 +153,10 @@ inline Graph pooling_with_gradient(const Shape& x, const MaxPool& pool) {
   graph.mark_output("z", level.convolve(p, 3));
   MaxPoolGradient gradient;
   static_cast<WindowAttributes&>(gradient) = pool;
-  const auto dx = graph.emit_one(make_op(gradient), {y, level.convolved(graph.spec(p).shape)});
+  auto dx = graph.emit_one(make_op(gradient), {y, level.convolved(graph.spec(p).shape)});
+  if (is_sum) {
+    dx = graph.emit_one(make_op(Binary(BinaryKind::Add)), {dx, level.convolved(x)});
+  }
   graph.mark_output("dz", level.convolve(dx, 3));
   return graph;
 }

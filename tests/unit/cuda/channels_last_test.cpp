@@ -128,7 +128,7 @@ TEST(ChannelsLastOnGpu, a_training_step_has_about_the_loss_of_planes) {
   Runner planes(graph, options_of(false)), last(graph, options_of(true));
   EXPECT_EQ(planes.stored(), 0);
   // All images of eight channels, and the two halves of the gradient of the concat.
-  EXPECT_EQ(last.stored(), 32);
+  EXPECT_EQ(last.stored(), 31);
   const auto loss = [](Runner& runner) { return runner.executor.output("loss").as<float>()[0]; };
   for (int step = 0; step < 3; ++step) {
     planes.executor.run();
@@ -372,6 +372,20 @@ TEST(ChannelsLastOnGpu, slices_sums_and_means_of_stored_values_have_the_bits_of_
   }
 }
 
+TEST(ChannelsLastOnGpu, gradients_of_poolings_add_another_one_in_their_pass) {
+  const Shape x = {2, 16, 8, 8};
+  MaxPool pool;
+  pool.kernel_shape = pool.strides = {2, 2};
+  Runner last(pooling_with_gradient(x, pool, true), options_of(true), "counted");
+  last.run();
+  EXPECT_FALSE(last.device.kernel_counters().contains("add_pieces"));
+  const auto elements = static_cast<std::uint64_t>(x.elements());
+  const auto bytes = elements * sizeof(BFloat16);
+  EXPECT_EQ(last.bytes_of("max_pool_spread", MemoryAccess::Load),
+            bytes + bytes / 4 + elements / 4);  // the other gradient, dy and the index
+  EXPECT_EQ(last.bytes_of("max_pool_spread", MemoryAccess::Store), bytes);
+}
+
 TEST(ChannelsLastOnGpu, slices_that_are_not_aligned_are_copied) {
   Graph graph;
   Level level(graph);
@@ -390,10 +404,12 @@ TEST(ChannelsLastOnGpu, gradients_of_poolings_have_the_bits_of_planes) {
       pool.kernel_shape = {side, side};
       pool.strides = {stride, stride};
       pool.pads = {pad, pad, pad, pad};
-      const auto graph = pooling_with_gradient(x, pool);
-      Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
-      EXPECT_EQ(last.stored(), 4);
-      cpu::expect_same_bits(last.run(), planes.run());
+      for (const bool is_sum : {false, true}) {
+        const auto graph = pooling_with_gradient(x, pool, is_sum);
+        Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
+        EXPECT_EQ(last.stored(), is_sum ? 5 : 4);
+        cpu::expect_same_bits(last.run(), planes.run());
+      }
     }
   }
 }

@@ -163,6 +163,13 @@ TEST(VectorAccess, pooling_with_an_index_moves_a_byte_per_window_instead_of_its_
   const auto loads = back.total("max_pool_index_gradient_groups", Access::Load);
   EXPECT_EQ(loads.useful_bytes, kImageElements / 4 * (sizeof(float) + 1));
   expect_same_bits_with_gaps(gradient, specs, back);
+
+  auto summands = specs;
+  summands.push_back(floats(kImages));
+  const Counted sum(gradient, summands);
+  EXPECT_EQ(sum.loads("max_pool_index_gradient_groups"), 2 * kImageElements / 4 / 64 + kFours);
+  EXPECT_EQ(sum.stores("max_pool_index_gradient_groups"), kFours);
+  expect_same_bits_with_gaps(gradient, summands, sum);
 }
 
 TEST(VectorAccess, rounding_of_images_reads_fours_of_positions_and_writes_eight_channels) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/ops/binary.h"
 #include "core/ops/pool.h"
 #include "tests/unit/graph/training_graph.h"
 
@@ -84,6 +85,58 @@ TEST(IndexMaxPools, keeps_a_pooling_without_gradient) {
   const auto x = graph.add_input("x", {DType::F32, {1, 2, 6, 6}});
   graph.mark_output("y", emit(graph, make_op(pool), {x}, "pool"));
   EXPECT_EQ(count<MaxPool>(indexed(graph)), 1);
+}
+
+/// x, pooled by 2 x 2 windows with an index, and sums of its gradient with others.
+struct PooledSums {
+  Graph graph;
+  ValueId dx, other;
+
+  PooledSums() {
+    MaxPoolIndexGradient gradient;
+    gradient.kernel_shape = gradient.strides = {2, 2};
+    gradient.input_shape = {1, 2, 6, 6};
+    const auto index = graph.add_input("index", {DType::U8, {1, 2, 3, 3}});
+    const auto dy = graph.add_input("dy", {DType::F32, {1, 2, 3, 3}});
+    other = graph.add_input("other", {DType::F32, {1, 2, 6, 6}});
+    dx = emit(graph, make_op(gradient), {index, dy}, "gradient");
+  }
+  ValueId add(ValueId a, ValueId b, const std::string& name) {
+    return emit(graph, make_op(Binary(BinaryKind::Add)), {a, b}, name);
+  }
+  /// Sums that remain.
+  std::ptrdiff_t sums(std::string_view apart = "") {
+    const auto result =
+        add_in_pool_gradients(graph, [&](const Node& node) { return node.op->name() != apart; });
+    expect_same_outputs(graph, result);
+    return count<Binary>(result);
+  }
+};
+
+TEST(AddInPoolGradients, adds_the_other_gradient_on_either_side) {
+  for (const bool is_first : {false, true}) {
+    PooledSums sums;
+    const auto sum =
+        sums.add(is_first ? sums.dx : sums.other, is_first ? sums.other : sums.dx, "sum");
+    sums.graph.mark_output("y", sums.add(sum, sums.other, "again"));
+    EXPECT_EQ(sums.sums(), 1);
+    EXPECT_EQ(sums.sums("Add"), 2);
+    EXPECT_EQ(sums.sums("MaxPoolIndexGradient"), 2);
+  }
+}
+
+TEST(AddInPoolGradients, keeps_gradients_with_other_readers_and_other_shapes) {
+  PooledSums twice;
+  twice.graph.mark_output("y", twice.add(twice.dx, twice.other, "sum"));
+  twice.graph.mark_output("dx", twice.dx);
+  EXPECT_EQ(twice.sums(), 1);
+  PooledSums doubled;
+  doubled.graph.mark_output("y", doubled.add(doubled.dx, doubled.dx, "sum"));
+  EXPECT_EQ(doubled.sums(), 1);
+  PooledSums broadcast;
+  const auto row = broadcast.graph.add_input("row", {DType::F32, {6}});
+  broadcast.graph.mark_output("y", broadcast.add(broadcast.dx, row, "sum"));
+  EXPECT_EQ(broadcast.sums(), 1);
 }
 
 }  // namespace
