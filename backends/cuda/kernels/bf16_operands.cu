@@ -44,22 +44,33 @@ __global__ void __launch_bounds__(256)
       [](auto, const Vector<float, kEach>& values) { return values; });
 }
 
-/// One piece per thread, with neighbours at neighbouring taps: they read adjacent data.
-__global__ void round_weights_kernel(WeightRounding of, std::int64_t pieces) {
+/// Sizes of the weights.
+struct WeightPieces {
+  WideDivisor taps, pieces, rows;  ///< pieces: of the channels of a row
+};
+
+/// One piece per thread, with neighbours at neighbouring taps: they read adjacent data. All reads
+/// of a thread start before the first result.
+__global__ void round_weights_kernel(WeightRounding of, WeightPieces sizes) {
+  const std::int64_t pieces = sizes.pieces.value();
   const std::int64_t all = of.groups * of.rows * pieces * of.tap_count;
   for (std::int64_t i = global_thread(); i < all; i += all_threads()) {
-    const std::int64_t tap = i % of.tap_count;
-    const std::int64_t piece = i / of.tap_count % pieces;
-    const std::int64_t row = i / of.tap_count / pieces % of.rows;
-    const std::int64_t group = i / of.tap_count / pieces / of.rows;
+    const std::int64_t piece_of_all = sizes.taps.divide(i), tap = i - piece_of_all * of.tap_count;
+    const std::int64_t row_of_all = sizes.pieces.divide(piece_of_all);
+    const std::int64_t first = (piece_of_all - row_of_all * pieces) * kPieceElements;
+    const std::int64_t group = sizes.rows.divide(row_of_all), row = row_of_all - group * of.rows;
     const Tap place = of.taps[tap];
-    Vector<BFloat16, 8> rounded;
-    for (int e = 0; e < 8 && piece * 8 + e < of.channels; ++e) {
-      rounded[e] = BFloat16(of.w[group * of.w_group + row * of.w_row +
-                                 (piece * 8 + e) * of.w_channel + place.number]);
+    const std::int64_t at = group * of.w_group + row * of.w_row + place.number;
+    float weights[kPieceElements] = {};
+#pragma unroll
+    for (int e = 0; e < kPieceElements; ++e) {
+      if (first + e < of.channels) weights[e] = of.w[at + (first + e) * of.w_channel];
     }
-    const std::int64_t rows_before = group * of.rows + row;
-    of.y.store<8>(((rows_before * of.tap_count + tap) * pieces + piece) * 8, rounded);
+    Vector<BFloat16, kPieceElements> rounded;
+#pragma unroll
+    for (int e = 0; e < kPieceElements; ++e) rounded[e] = BFloat16(weights[e]);
+    of.y.store<kPieceElements>((row_of_all * of.tap_count + tap) * pieces * kPieceElements + first,
+                               rounded);
   }
 }
 
@@ -92,7 +103,9 @@ void round_weights(Stream* stream, const WeightRounding& rounding) {
   const auto pieces = padded(rounding.channels) / kPieceElements;
   launch(stream, "round_weights",
          one_dimension(rounding.groups * rounding.rows * pieces * rounding.tap_count),
-         kInstance<round_weights_kernel>, rounding, pieces);
+         kInstance<round_weights_kernel>, rounding,
+         WeightPieces{WideDivisor(rounding.tap_count), WideDivisor(pieces),
+                      WideDivisor(rounding.rows)});
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/cuda/kernels/bf16_operands.h"
+#include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "core/base/checked_math.h"
 
@@ -19,16 +20,16 @@ class ChannelTiles {
  public:
   ChannelTiles(const ImageRounding& of, std::int64_t pitch)
       : images_(of.images),
-        groups_(of.groups),
         channels_(of.channels),
         positions_(of.positions),
         pitch_(pitch),
         pieces_(padded(of.channels) / kPieceElements),
+        groups_(of.groups),
         across_(ceil_div(of.positions, kEach * kAlongPositions)),
         down_(ceil_div(pieces_, kAlongPieces)) {}
 
   LaunchShape shape() const {
-    const auto warps = images_ * groups_ * across_ * down_;
+    const auto warps = images_ * groups_.value() * across_.value() * down_.value();
     return {{static_cast<unsigned>(ceil_div(warps, kBlock / 32))}, {kBlock}, 0};
   }
 
@@ -37,12 +38,14 @@ class ChannelTiles {
   template <class Visit>
   __device__ void for_tile(const Visit& visit) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const std::int64_t number = global_thread() / 32, row_of_tiles = number / across_;
+    const auto number = static_cast<std::uint32_t>(global_thread() / 32);  // of a grid's warps
+    const std::uint32_t row_of_tiles = across_.divide(number), rest = down_.divide(row_of_tiles);
+    const std::uint32_t along = number - row_of_tiles * across_.value();
     const std::int64_t position =
-        (number % across_ * kAlongPositions + lane % kAlongPositions) * kEach;
-    const std::int64_t piece = row_of_tiles % down_ * kAlongPieces + lane / kAlongPositions;
-    const std::int64_t group = row_of_tiles / down_ % groups_;
-    const std::int64_t image = row_of_tiles / down_ / groups_;
+        (std::int64_t{along} * kAlongPositions + lane % kAlongPositions) * kEach;
+    const std::int64_t piece =
+        (row_of_tiles - rest * down_.value()) * kAlongPieces + lane / kAlongPositions;
+    const std::int64_t image = groups_.divide(rest), group = rest - image * groups_.value();
     if (image < images_ && piece < pieces_ && position < positions_) {
       visit(image, group, piece, position);
     }
@@ -81,9 +84,10 @@ class ChannelTiles {
  private:
   static constexpr int kAlongPositions = 8, kAlongPieces = 32 / kAlongPositions;
 
-  std::int64_t images_, groups_, channels_, positions_, pitch_;
-  std::int64_t pieces_;         ///< of the channels of a group
-  std::int64_t across_, down_;  ///< tiles of a warp, along positions and pieces
+  std::int64_t images_, channels_, positions_, pitch_;
+  std::int64_t pieces_;  ///< of the channels of a group
+  Divisor groups_;
+  Divisor across_, down_;  ///< tiles of a warp, along positions and pieces
 };
 
 /// Eight channels of a position, as they are stored.

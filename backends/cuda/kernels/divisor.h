@@ -32,4 +32,25 @@ class Divisor {
   std::uint32_t divisor_ = 1, shift_ = 0, multiplier_ = 0;
 };
 
+/// Divides 0 <= n < 2^63 by 1 <= divisor < 2^63, small numbers as fast as Divisor does. A division
+/// of 64 bits takes a GPU about a hundred instructions.
+class WideDivisor {
+ public:
+  WideDivisor() = default;
+  explicit WideDivisor(std::int64_t divisor)
+      : divisor_(divisor), narrow_(divisor < kNarrow ? divisor : 1) {}
+
+  TRIPTYCH_HOST_DEVICE std::int64_t value() const { return divisor_; }
+  TRIPTYCH_HOST_DEVICE std::int64_t divide(std::int64_t n) const {
+    if (n >= kNarrow) return n / divisor_;
+    if (divisor_ >= kNarrow) return 0;
+    return narrow_.divide(static_cast<std::uint32_t>(n));
+  }
+
+ private:
+  static constexpr std::int64_t kNarrow = std::int64_t{1} << 31;
+  std::int64_t divisor_ = 1;
+  Divisor narrow_;
+};
+
 }  // namespace triptych::cuda

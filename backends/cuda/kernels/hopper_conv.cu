@@ -107,6 +107,7 @@ struct ConvShares {
   int count = 1;
   std::int64_t share = 0;  ///< elements
   std::int64_t channels = 1, positions = 1;
+  WideDivisor image, plane;  ///< elements of each
   FloatFinish finish;
 
   /// The finished elements of a channel from `at` of a share on.
@@ -130,10 +131,9 @@ struct ConvShares {
 
 /// y in planes: a thread per element.
 __global__ void add_conv_shares_kernel(ConvShares shares, Global<float> y, std::int64_t y_image) {
-  const std::int64_t image = shares.channels * shares.positions;
   for (auto i = global_thread(); i < shares.share; i += all_threads()) {
-    const std::int64_t at = i % image;
-    y[i / image * y_image + at] = shares.finished(at / shares.positions, shares.sum<1>(i))[0];
+    const std::int64_t image = shares.image.divide(i), at = i - image * shares.image.value();
+    y[image * y_image + at] = shares.finished(shares.plane.divide(at), shares.sum<1>(i))[0];
   }
 }
 
@@ -243,6 +243,8 @@ class HopperConv : public Kernel {
                                .share = share,
                                .channels = sides_.out_channels,
                                .positions = plane,
+                               .image = WideDivisor(sides_.out_channels * plane),
+                               .plane = WideDivisor(plane),
                                .finish = FloatFinish(args, sides_.out_channels, relu_)};
     if (!stored_y_) {
       launch(args.stream, "add_conv_shares", one_dimension(share), add_conv_shares_kernel, shares,

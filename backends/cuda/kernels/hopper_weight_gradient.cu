@@ -3,6 +3,8 @@
 // channels of dy, and for each tap the same box of x shifted by the tap. Rows of the tiles are
 // positions, so k lies outside. Blocks that divide k leave their sums in scratch memory.
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/divisor.h"
+#include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
 #include "backends/cuda/kernels/pixel_box.h"
 #include "backends/cuda/kernels/rounded_conv.cuh"
@@ -30,6 +32,7 @@ struct HopperWeightGradientProblem {
   Splits splits;
   Global<float> dw;
   std::int64_t dw_row = 0, tap_count = 1;
+  Divisor channels;  ///< of x
 
   /// Its first row and column, and its share of k.
   struct Tile {
@@ -73,23 +76,37 @@ struct HopperWeightGradientProblem {
                                        {{first, second}});
       return;
     }
-    const Entry to = entry(0);
-    to.store(row, column, first);
-    to.store(row, column + 1, second);
+    const std::uint32_t tap = channels.divide(static_cast<std::uint32_t>(column));
+    const std::int64_t channel = column - std::int64_t{tap} * channels.value();
+    const std::int64_t at = row * dw_row + channel * tap_count + tap;
+    dw[at] = canonical(first);
+    dw[at + tap_count] = canonical(second);  // of the same tap: it has whole pairs
   }
-
-  /// The target of add_splits_kernel.
-  struct Entry {
-    const HopperWeightGradientProblem& problem;
-
-    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
-      const std::int64_t channels = problem.sizes.n / problem.tap_count;
-      problem.dw[m * problem.dw_row + n % channels * problem.tap_count + n / channels] =
-          canonical(sum);
-    }
-  };
-  __device__ Entry entry(std::int64_t) const { return {*this}; }
 };
+
+/// Sums of shares of k: [share, row, tap, channel].
+struct WeightShares {
+  Global<const float> sums;
+  int count = 1;
+  std::int64_t share = 0;  ///< elements
+  WideDivisor row, taps;   ///< elements of a row of dw
+  std::int64_t channels = 1;
+  Global<float> dw;
+  std::int64_t dw_row = 0;
+};
+
+/// The sums of all shares, in their order. A thread owns an element of dw. Neighbours write
+/// neighbours, and read the sums of all taps of a few channels.
+__global__ void add_weight_shares_kernel(WeightShares of) {
+  for (auto i = global_thread(); i < of.share; i += all_threads()) {
+    const std::int64_t row = of.row.divide(i), in_row = i - row * of.row.value();
+    const std::int64_t channel = of.taps.divide(in_row), tap = in_row - channel * of.taps.value();
+    const std::int64_t at = row * of.row.value() + tap * of.channels + channel;
+    float sum = of.sums[at];
+    for (int k = 1; k < of.count; ++k) sum += of.sums[k * of.share + at];
+    of.dw[row * of.dw_row + in_row] = canonical(sum);
+  }
+}
 
 class HopperWeightGradient : public Kernel {
  public:
@@ -137,12 +154,22 @@ class HopperWeightGradient : public Kernel {
     const auto problem = problem_of<kRows>(args);
     launch_hopper_gemm(args.stream, "conv_weight_gradient_hopper", problem,
                        std::int64_t{problem.row_tiles} * problem.column_tiles * splits_.count);
-    if (splits_.count > 1) {
-      const auto elements = problem.sizes.m * problem.sizes.n;
-      launch(args.stream, "add_splits", {{static_cast<unsigned>(ceil_div(elements, 256))}, {256}},
-             kInstance<add_splits_kernel<HopperWeightGradientProblem<kRows>>>, problem,
-             problem.splits);
-    }
+    if (splits_.count > 1) add_shares(args);
+  }
+
+  void add_shares(const KernelArgs& args) const {
+    const auto sizes = sizes_of(g_);
+    const auto* sums = reinterpret_cast<const float*>(args.scratch + x_.bytes() + dy_.bytes());
+    const WeightShares shares = {.sums = {sums, partial_sums()},
+                                 .count = splits_.count,
+                                 .share = sizes.m * sizes.n,
+                                 .row = WideDivisor(sizes.n),
+                                 .taps = WideDivisor(g_.taps()),
+                                 .channels = g_.group_in(),
+                                 .dw = {args.out<float>(0), span_of(dw_)},
+                                 .dw_row = dw_.outer_stride};
+    launch(args.stream, "add_weight_shares", one_dimension(shares.share), add_weight_shares_kernel,
+           shares);
   }
 
   static GemmSizes sizes_of(const ConvGeometry& g) {
@@ -212,7 +239,8 @@ class HopperWeightGradient : public Kernel {
         .splits = splits,
         .dw = {args.out<float>(0), span_of(dw_)},
         .dw_row = dw_.outer_stride,
-        .tap_count = g_.taps()};
+        .tap_count = g_.taps(),
+        .channels = Divisor(g_.group_in())};
   }
 
   ConvGeometry g_;

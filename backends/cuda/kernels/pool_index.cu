@@ -178,16 +178,21 @@ struct OtherPieces {
   LastImages<const BFloat16> data;
   bool exists = false;
 
-  /// Gradients of eight channels of a position, and the other ones.
-  __device__ ChannelPiece add(std::int64_t image, std::int64_t position, std::int64_t channel,
-                              const float (&gradients)[kPieceElements]) const {
-    ChannelPiece more = {};
-    if (exists) more = data.piece(image, position, channel);
+  /// Those of eight channels of a position.
+  __device__ ChannelPiece at(std::int64_t image, std::int64_t position,
+                             std::int64_t channel) const {
+    ChannelPiece piece = {};
+    if (exists) piece = data.piece(image, position, channel);
+    return piece;
+  }
+  /// Gradients of eight channels, and the other ones.
+  __device__ ChannelPiece add(const float (&gradients)[kPieceElements],
+                              const ChannelPiece& others) const {
     ChannelPiece sums;
 #pragma unroll
     for (int c = 0; c < kPieceElements; ++c) {
       float sum = gradients[c];
-      if (exists) sum = exact::canonical(sum + static_cast<float>(more[c]));
+      if (exists) sum = exact::canonical(sum + static_cast<float>(others[c]));
       sums[c] = BFloat16(sum);
     }
     return sums;
@@ -216,6 +221,10 @@ __global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> ti
 #pragma unroll
     for (int p = 0; p < kEach; ++p) {
       const ChannelPiece gradient = dy.piece(image, position + p, channel);
+      ChannelPiece others[4];  // read before the first result
+      steps.for_each_input(position + p, [&](std::int64_t input, std::int64_t tap) {
+        others[tap] = other.at(image, input, channel);
+      });
       steps.for_each_input(position + p, [&](std::int64_t input, std::int64_t tap) {
         float spread[kPieceElements];
 #pragma unroll
@@ -223,7 +232,7 @@ __global__ void max_pool_spread_kernel(Steps<true> steps, ChannelTiles<kEach> ti
           const float sum = exact::canonical(0.0F + static_cast<float>(gradient[c]));
           spread[c] = taps[c][p] == tap ? sum : 0;
         }
-        dx.put(image, input, channel, other.add(image, input, channel, spread));
+        dx.put(image, input, channel, other.add(spread, others[tap]));
       });
     }
   });
@@ -248,7 +257,7 @@ __global__ void max_pool_gather_kernel(Steps<false> steps, ChannelTiles<1> tiles
     });
 #pragma unroll
     for (int c = 0; c < kPieceElements; ++c) sums[c] = exact::canonical(sums[c]);
-    dx.put(image, position, channel, other.add(image, position, channel, sums));
+    dx.put(image, position, channel, other.add(sums, other.at(image, position, channel)));
   });
 }
 

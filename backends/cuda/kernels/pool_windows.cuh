@@ -32,6 +32,7 @@ struct Maximum {
 template <bool kTwoByTwo>
 struct Steps {
   Window w;
+  WideDivisor in_width = WideDivisor(w.in[1]), out_width = WideDivisor(w.out[1]);
 
   __device__ std::int64_t kernel(int axis) const { return kTwoByTwo ? 2 : w.kernel[axis]; }
   __device__ std::int64_t stride(int axis) const { return kTwoByTwo ? 2 : w.stride[axis]; }
@@ -43,8 +44,8 @@ struct Steps {
   /// Calls visit(input, tap) for the elements of the window at `output`, row by row.
   template <class Visit>
   __device__ void for_each_input(std::int64_t output, const Visit& visit) const {
-    const std::int64_t y0 = output / w.out[1] * stride(0) - pad(0);
-    const std::int64_t x0 = output % w.out[1] * stride(1) - pad(1);
+    const std::int64_t row = out_width.divide(output), column = output - row * w.out[1];
+    const std::int64_t y0 = row * stride(0) - pad(0), x0 = column * stride(1) - pad(1);
     for (std::int64_t ky = 0; ky < kernel(0); ++ky) {
       const std::int64_t y = y0 + ky * dilation(0);
       if (!kTwoByTwo && (y < 0 || y >= w.in[0])) continue;
@@ -66,7 +67,7 @@ struct Steps {
   /// Calls visit(output, tap) for the windows that `input` is in, in ascending order of outputs.
   template <class Visit>
   __device__ void for_each_output(std::int64_t input, const Visit& visit) const {
-    const std::int64_t y = input / w.in[1], x = input % w.in[1];
+    const std::int64_t y = in_width.divide(input), x = input - y * w.in[1];
     for (std::int64_t ky = kernel(0) - 1; ky >= 0; --ky) {
       const std::int64_t row = output_at(0, y, ky);
       if (row < 0) continue;
