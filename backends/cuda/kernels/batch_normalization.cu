@@ -174,7 +174,7 @@ struct Moments {
     sum += other.sum;
     count += other.count;
   }
-  /// Those of all members of a block of the tree. The result is that of member 0.
+  /// Those of all members of a warp. The result is that of member 0.
   __device__ void join_members() {
 #pragma unroll
     for (unsigned half = PieceFolds::kMembers / 2; half > 0; half /= 2) {
@@ -184,9 +184,35 @@ struct Moments {
   }
 };
 
+/// Statistics of the warps of a block, by channel.
+struct MomentsSpace {
+  static constexpr int kChannels = kLanes / PieceFolds::kMembers * kPieceElements;
+  Shared<float, PieceFolds::kWarps, kChannels> counts, sums, squares;
+
+  /// Place of channel c of the running thread's piece.
+  __device__ static int place(int c) {
+    return lane_of_warp() / PieceFolds::kMembers * kPieceElements + c;
+  }
+  __device__ void put(int c, const Moments& moments) {
+    counts(warp_of_block(), place(c)) = moments.count;
+    sums(warp_of_block(), place(c)) = moments.sum;
+    squares(warp_of_block(), place(c)) = moments.squares;
+  }
+  /// Those of all warps.
+  __device__ Moments joined(int c) {
+    Moments all;
+    for (int warp = 0; warp < PieceFolds::kWarps; ++warp) {
+      const float count = counts(warp, place(c)), sum = sums(warp, place(c));
+      const float square = squares(warp, place(c));
+      all.join({count, sum, square});
+    }
+    return all;
+  }
+};
+
 /// Statistics of the elements of eight channels that one thread reads. It adds their distances from
 /// the first of them. The square of the distance of one of n elements from their mean is at most n
-/// times the variance. So of 128 elements at most seven of 24 bits cancel.
+/// times the variance. So of 32 elements at most five of 24 bits cancel.
 class PieceMoments {
  public:
   __device__ void add(const ChannelPiece& piece) {
@@ -215,30 +241,26 @@ class PieceMoments {
 /// statistics need of x, in one pass.
 __global__ void piece_moments_kernel(PieceFolds folds, LastImages<const BFloat16> x,
                                      ChannelResults sums, ChannelResults squares) {
-  constexpr int kAhead = 8, kMembers = PieceFolds::kMembers;
+  auto& space = shared<MomentsSpace>();
   folds.for_each_block([&](const PieceBlock& at) {
     PieceMoments moments;
-    for (std::int64_t i = PieceFolds::member(); i < at.count; i += kAhead * kMembers) {
-      ChannelPiece in[kAhead] = {};
-#pragma unroll
-      for (int j = 0; j < kAhead; ++j) {
-        const std::int64_t position = i + j * kMembers;
-        if (position < at.count) in[j] = x.piece(at.image, at.first + position, at.channel);
-      }
-#pragma unroll
-      for (int j = 0; j < kAhead; ++j) {
-        if (i + j * kMembers < at.count) moments.add(in[j]);
-      }
-    }
+    PieceFolds::for_each_position<8>(
+        at, [&](std::int64_t position) { return x.piece(at.image, position, at.channel); },
+        [&](const ChannelPiece& piece) { moments.add(piece); });
+    __syncthreads();  // the statistics of the block before are read
 #pragma unroll
     for (int c = 0; c < kPieceElements; ++c) {
-      Moments all = moments.of(c);
-      all.join_members();
-      if (PieceFolds::member() != 0 || at.count == 0) continue;
-      const std::int64_t result = (at.channel + c) * sums.blocks + at.block;
-      sums.data[result] = all.sum;
-      squares.data[result] = all.squares;
+      Moments of_warp = moments.of(c);
+      of_warp.join_members();
+      if (PieceFolds::member() == 0) space.put(c, of_warp);
     }
+    __syncthreads();
+    if (warp_of_block() != 0 || at.count == 0) return;
+    const int c = PieceFolds::member();  // a thread per channel
+    const Moments all = space.joined(c);
+    const std::int64_t result = (at.channel + c) * sums.blocks + at.block;
+    sums.data[result] = all.sum;
+    squares.data[result] = all.squares;
   });
 }
 
@@ -393,8 +415,9 @@ class BatchNormalizationKernel : public Kernel {
     const PieceFolds folds(planes_);
     const auto whole = planes_.whole_channels();
     const auto results = planes_.channels * planes_.blocks;
-    launch(args.stream, "batch_normalization_moments", folds.shape(), piece_moments_kernel, folds,
-           stored_x_->images_over(args.inputs[0]), ChannelResults{{sums, results}, planes_.blocks},
+    launch(args.stream, "batch_normalization_moments", folds.shape(sizeof(MomentsSpace)),
+           piece_moments_kernel, folds, stored_x_->images_over(args.inputs[0]),
+           ChannelResults{{sums, results}, planes_.blocks},
            ChannelResults{{squares, results}, planes_.blocks});
     launch(args.stream, "batch_normalization_statistics", whole.shape(), complete_moments_kernel,
            whole, Global<const float>(sums, results), Global<float>(squares, results),

@@ -317,8 +317,8 @@ class BatchNormalizationGradientKernel : public Kernel {
                    const GradientValues& values) const {
     const auto results = planes_.channels * planes_.blocks;
     const PieceFolds folds(planes_);
-    launch(args.stream, "batch_normalization_gradient_sums_of_pieces", folds.shape(),
-           gradient_pieces_kernel<Sources>, folds,
+    launch(args.stream, "batch_normalization_gradient_sums_of_pieces",
+           folds.shape(sizeof(PieceFolds::Space<2>)), gradient_pieces_kernel<Sources>, folds,
            GradientTerms<Sources>{from, values, {{sums, results}, {products, results}}});
     complete_totals(args, {sums, results}, {products, results}, values);
     const ChannelTiles<kMapPositions> tiles = piece_tiles();

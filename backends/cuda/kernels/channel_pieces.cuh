@@ -13,27 +13,36 @@ struct PieceBlock {
   std::int64_t block, image, first, count, channel;
 };
 
-/// Blocks of the tree of all channels. A warp owns one block of 32 channels: eight threads side by
-/// side along the positions, and four pieces of eight channels. So a warp reads 64 bytes of each
-/// position.
+/// Blocks of the tree of all channels. A block of four warps owns one block of 32 channels. Eight
+/// threads of a warp lie side by side along the positions, and read four pieces of eight channels.
+/// So a warp reads 64 bytes of each position. A thread has one lane of the tree.
 class PieceFolds {
  public:
-  static constexpr int kMembers = 8;  ///< threads of a block of the tree
+  static constexpr int kMembers = 8;  ///< threads of a warp along the positions
+  static constexpr int kWarps = kLanes / kMembers;
+  static constexpr int kThreads = kWarps * kLanes;
 
   explicit PieceFolds(const ChannelPlanes& planes)
       : planes_(planes),
         pieces_(planes.channels / kPieceElements),
         across_(ceil_div(pieces_, kPieces)) {}
 
-  LaunchShape shape() const { return one_dimension(planes_.blocks * across_ * kLanes); }
+  LaunchShape shape(std::size_t shared_bytes) const {
+    constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
+    return {{static_cast<unsigned>(std::min(planes_.blocks * across_, kMostBlocks))},
+            {kThreads},
+            shared_bytes};
+  }
 
   __device__ static int member() { return lane_of_warp() % kMembers; }
+  /// Of the tree.
+  __device__ static int lane() { return warp_of_block() * kMembers + member(); }
 
-  /// Calls visit(PieceBlock), by all threads of a warp.
+  /// Calls visit(PieceBlock), by all threads of a block.
   template <class Visit>
   __device__ void for_each_block(const Visit& visit) const {
     const std::int64_t per_plane = reduction_blocks(planes_.plane);
-    for (auto item = global_warp(); item < planes_.blocks * across_; item += all_warps()) {
+    for (std::int64_t item = blockIdx.x; item < planes_.blocks * across_; item += gridDim.x) {
       const std::int64_t block = item / across_;
       const std::int64_t piece = item % across_ * kPieces + lane_of_warp() / kMembers;
       visit(PieceBlock{block, block / per_plane, block % per_plane * kReductionBlock,
@@ -41,44 +50,84 @@ class PieceFolds {
     }
   }
 
+  /// Calls add(read(position)) for the positions of the running thread, in ascending order. kAhead
+  /// of them are read before the first is added.
+  template <int kAhead, class Read, class Add>
+  __device__ static void for_each_position(const PieceBlock& at, const Read& read, const Add& add) {
+    for (std::int64_t i = lane(); i < at.count; i += kAhead * kLanes) {
+      decltype(read(i)) in[kAhead] = {};
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (i + j * kLanes < at.count) in[j] = read(at.first + i + j * kLanes);
+      }
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (i + j * kLanes < at.count) add(in[j]);
+      }
+    }
+  }
+
+  /// Sums of the warps' threads.
+  template <int kSums>
+  struct Space {
+    Shared<float, kWarps * kPieceElements * kSums, kLanes> of_threads;
+  };
+
   /// Sums in the order of the tree. `terms` has kSums, `results[kSums]`, `begin(channel)`,
   /// `read(image, position, channel)` for a piece, and `add(piece, c, sums)`, which adds its terms
-  /// of channel c. A thread has four lanes of the tree, m, m + 8, m + 16 and m + 24.
+  /// of channel c.
   template <class Terms>
   __device__ void fold(Terms terms) const {
     for_each_block([&](const PieceBlock& at) {
       if (at.count > 0) terms.begin(at.channel);
-      float sums[kLanesEach][kPieceElements][Terms::kSums] = {};
-      for (std::int64_t i = member(); i < at.count; i += kLanes) {
-        decltype(terms.read(0, 0, 0)) in[kLanesEach] = {};
+      float sums[kPieceElements][Terms::kSums] = {};
+      for_each_position<4>(
+          at, [&](std::int64_t position) { return terms.read(at.image, position, at.channel); },
+          [&](const auto& in) {
 #pragma unroll
-        for (int l = 0; l < kLanesEach; ++l) {
-          const std::int64_t position = i + l * kMembers;
-          if (position < at.count) in[l] = terms.read(at.image, at.first + position, at.channel);
-        }
-#pragma unroll
-        for (int l = 0; l < kLanesEach; ++l) {
-          if (i + l * kMembers >= at.count) continue;
-#pragma unroll
-          for (int c = 0; c < kPieceElements; ++c) terms.add(in[l], c, sums[l][c]);
-        }
-      }
-#pragma unroll
-      for (int c = 0; c < kPieceElements; ++c) {
-#pragma unroll
-        for (int s = 0; s < Terms::kSums; ++s) {
-          const float sum =
-              fold_members((sums[0][c][s] + sums[2][c][s]) + (sums[1][c][s] + sums[3][c][s]));
-          if (member() == 0 && at.count > 0) {
-            terms.results[s][(at.channel + c) * planes_.blocks + at.block] = sum;
-          }
-        }
-      }
+            for (int c = 0; c < kPieceElements; ++c) terms.add(in, c, sums[c]);
+          });
+      fold_threads(at, sums, terms);
     });
   }
 
  private:
-  static constexpr int kLanesEach = kLanes / kMembers, kPieces = kLanes / kMembers;
+  static constexpr int kPieces = kLanes / kMembers;
+
+  /// The halvings of the tree: 16 and 8 between warps, then 4, 2 and 1 between the members of a
+  /// warp. A warp folds two channels of each piece.
+  template <class Terms>
+  __device__ void fold_threads(const PieceBlock& at,
+                               const float (&sums)[kPieceElements][Terms::kSums],
+                               const Terms& terms) const {
+    constexpr int kSums = Terms::kSums, kEach = kPieceElements / kWarps;
+    auto& space = shared<Space<kSums>>();
+    const int thread = lane_of_warp(), warp = warp_of_block();
+    const auto row = [](int of_warp, int c, int s) {
+      return (of_warp * kPieceElements + c) * kSums + s;
+    };
+    __syncthreads();  // the sums of the block before are read
+#pragma unroll
+    for (int c = 0; c < kPieceElements; ++c) {
+#pragma unroll
+      for (int s = 0; s < kSums; ++s) space.of_threads(row(warp, c, s), thread) = sums[c][s];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int c = warp * kEach + i;
+#pragma unroll
+      for (int s = 0; s < kSums; ++s) {
+        float of_warps[kWarps];
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) of_warps[w] = space.of_threads(row(w, c, s), thread);
+        const float sum = fold_members((of_warps[0] + of_warps[2]) + (of_warps[1] + of_warps[3]));
+        if (member() == 0 && at.count > 0) {
+          terms.results[s][(at.channel + c) * planes_.blocks + at.block] = sum;
+        }
+      }
+    }
+  }
 
   /// The last three halvings. The result is that of member 0.
   __device__ static float fold_members(float sum) {
@@ -90,7 +139,7 @@ class PieceFolds {
   }
 
   ChannelPlanes planes_;
-  std::int64_t pieces_, across_;  ///< of eight channels, and of a warp's channels
+  std::int64_t pieces_, across_;  ///< of eight channels, and of a block's channels
 };
 
 /// Positions of a thread of a map.

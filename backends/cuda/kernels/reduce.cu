@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernels/channel_tiles.cuh"
+#include "backends/cuda/kernels/channel_pieces.cuh"
 #include "backends/cuda/kernels/operand_span.h"
 #include "backends/cuda/kernels/reduction.cuh"
 #include "core/ops/axes.h"
@@ -87,8 +87,8 @@ struct ReduceLayout {
   }
 };
 
-/// Divisor of a total, for the mean of floats.
-struct Divisor {
+/// MeanDivisor of a total, for the mean of floats.
+struct MeanDivisor {
   float value = 1;
   bool divides = false;
 
@@ -104,7 +104,7 @@ struct Divisor {
 template <class Combine, int kEach>
 __global__ void fold_rows_kernel(Global<const typename Combine::Type> x,
                                  Global<typename Combine::Type> results, ReduceLayout layout,
-                                 Divisor divisor) {
+                                 MeanDivisor divisor) {
   using T = typename Combine::Type;
   using Team = FoldTeam<kEach>;
   const std::int64_t blocks = layout.blocks, items = layout.outputs * blocks;
@@ -138,7 +138,7 @@ struct ColumnSpace {
 /// 32 columns: threadIdx.x is the column, threadIdx.y the lane of the tree, as many as are used.
 template <class Combine, class X>
 __global__ void fold_columns_kernel(Global<const X> x, Global<typename Combine::Type> results,
-                                    ReduceLayout layout, Divisor divisor) {
+                                    ReduceLayout layout, MeanDivisor divisor) {
   using T = typename Combine::Type;
   auto& space = shared<ColumnSpace<T>>();
   const int lane = static_cast<int>(threadIdx.y), lanes = static_cast<int>(blockDim.y);
@@ -176,11 +176,30 @@ __global__ void fold_columns_kernel(Global<const X> x, Global<typename Combine::
   }
 }
 
+/// Terms of PieceFolds: the elements.
+struct PieceSums {
+  static constexpr int kSums = 1;
+  LastImages<const BFloat16> x;
+  Global<float> results[kSums];
+
+  __device__ void begin(std::int64_t) const {}
+  __device__ ChannelPiece read(std::int64_t image, std::int64_t position,
+                               std::int64_t channel) const {
+    return x.piece(image, position, channel);
+  }
+  __device__ void add(const ChannelPiece& piece, int c, float (&sums)[kSums]) const {
+    sums[0] += static_cast<float>(piece[c]);
+  }
+};
+
+/// The same of images that are stored channels last.
+__global__ void fold_pieces_kernel(PieceFolds folds, PieceSums terms) { folds.fold(terms); }
+
 /// y[output] = the balanced tree over results[output]. A block of threads owns an output.
 template <class Combine>
 __global__ void fold_results_kernel(Global<const typename Combine::Type> results,
                                     Global<typename Combine::Type> y, ReduceLayout layout,
-                                    Divisor divisor) {
+                                    MeanDivisor divisor) {
   auto& space = shared<FoldSpace<typename Combine::Type>>();
   for (std::int64_t output = blockIdx.x; output < layout.outputs; output += gridDim.x) {
     const auto total =
@@ -214,7 +233,7 @@ class ReduceKernel : public Kernel {
     if (layout_.outputs == 0) return;
     if (layout_.blocks == 1) return fold(args, args.out<T>(0), divisor_);
     auto* partial = reinterpret_cast<T*>(args.scratch);
-    fold(args, partial, Divisor{});
+    fold(args, partial, MeanDivisor{});
     launch(args.stream, "reduce_results",
            {{limited(layout_.outputs)}, {fold_threads(layout_.blocks)}, sizeof(FoldSpace<T>)},
            fold_results_kernel<Combine>, Global<const T>(partial, results()),
@@ -228,18 +247,29 @@ class ReduceKernel : public Kernel {
   }
 
   /// Blocks of the tree: by columns where enough adjacent ones fill a memory transaction.
-  void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
+  void fold(const KernelArgs& args, T* target, const MeanDivisor& divisor) const {
     const Global y(target, results());
     if constexpr (std::is_same_v<Combine, SumOf<float>>) {
+      if (stored_x_ && layout_.blocks > 1) return fold_pieces(args, y);
       if (stored_x_) return fold_columns(args, stored_x_->over(args.inputs[0]), y, divisor);
     }
     const Global x(args.in<T>(0), layout_.x_span);
     layout_.inner < 8 ? fold_rows(args, x, y, divisor) : fold_columns(args, x, y, divisor);
   }
 
+  /// The positions of all images as those of one.
+  void fold_pieces(const KernelArgs& args, const Global<float>& y) const {
+    const std::int64_t positions = layout_.count;
+    const PieceFolds folds(ChannelPlanes(Shape{1, layout_.outputs, positions}));
+    const LastImages<const BFloat16> x = {stored_x_->over(args.inputs[0]), positions,
+                                          stored_x_->format.pitch};
+    launch(args.stream, "reduce_pieces", folds.shape(sizeof(PieceFolds::Space<PieceSums::kSums>)),
+           fold_pieces_kernel, folds, PieceSums{x, {y}});
+  }
+
   template <class X>
   void fold_columns(const KernelArgs& args, const Global<const X>& x, const Global<T>& y,
-                    const Divisor& divisor) const {
+                    const MeanDivisor& divisor) const {
     unsigned lanes = 1;
     while (lanes < kLanes && lanes < layout_.count) lanes *= 2;
     const auto chunks = (layout_.inner + kColumns - 1) / kColumns;
@@ -250,7 +280,7 @@ class ReduceKernel : public Kernel {
   }
 
   void fold_rows(const KernelArgs& args, const Global<const T>& x, const Global<T>& y,
-                 const Divisor& divisor) const {
+                 const MeanDivisor& divisor) const {
     if constexpr (std::is_same_v<T, float>) {
       // All rows of an image begin at multiples of their length.
       if (layout_.inner == 1 && layout_.row_stride == 1 &&
@@ -266,7 +296,7 @@ class ReduceKernel : public Kernel {
 
   std::optional<StoredChannels> stored_x_;
   ReduceLayout layout_;
-  Divisor divisor_;
+  MeanDivisor divisor_;
 };
 
 /// The sums or means of channels, which gradients of biases are.
