@@ -1,12 +1,13 @@
-// Convolutions of stride 1 by the products of hopper_gemm.cuh: m counts output channels, n
-// positions of the output, k taps and channels. No patch is ever stored: the positions of a tile
-// are a box of pixels (of several images where one is too small). The operand of a tap is the same
-// box of the image shifted by the tap, and the copy engine fills it with zeros outside the image.
-// Blocks that divide k leave their sums in scratch memory, in planes.
+// Convolutions by the products of hopper_gemm.cuh: m counts output channels, n positions of the
+// output, k taps and channels. No patch is ever stored: the positions of a tile are a box of pixels
+// (of several images where one is too small). The operand of a tap is the same box of the image
+// shifted by the tap, and the copy engine fills it with zeros outside the image. Where a transposed
+// convolution writes patches that are tiles, m counts the taps and channels of a patch, n positions
+// of the input and k channels. Blocks that divide k leave their sums in scratch memory, in planes.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/channel_tiles.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
-#include "backends/cuda/kernels/pixel_box.h"
+#include "backends/cuda/kernels/position_view.h"
 #include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
 
@@ -24,8 +25,10 @@ struct HopperConvProblem {
   TensorMap pixels;   ///< [images, height, width, channels]
   Global<const Tap> taps;
   int tap_count = 0, channel_steps = 0;
+  int pixel_step = 1, channel_step = 0;               ///< as in PositionView
   int box_width = 0, box_height = 0, box_images = 0;  ///< powers of two
   std::int64_t rows = 0, width = 0, height = 0, images = 0;
+  Divisor rows_of_image;  ///< as in PositionView
   std::int64_t row_tiles = 0, across = 0, down = 0, deep = 0;
   int split_steps = 0;  ///< of a block's share of k
   Global<Out> y;
@@ -33,6 +36,10 @@ struct HopperConvProblem {
   std::int64_t y_image = 0;  ///< elements from an image to the next
   std::int64_t y_step = 0;   ///< from a plane, or a position, to the next
   bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
+  /// The patch of y at a position: taps of a row, of so many channels, and the size of y's rows.
+  Divisor channels, patch_width;
+  int patch_height = 1;
+  std::int64_t y_width = 0;
   FloatFinish finish;
 
   /// Its first channel and position, and its share of k.
@@ -58,12 +65,14 @@ struct HopperConvProblem {
     const Tap tap = taps[is_step ? number : 0];
     const int image = is_step ? tile.image : static_cast<int>(images);
     load_box(tiles.a, stage * Tiles::kRows, weights, {channel, number, tile.m, 0}, full);
-    load_box(tiles.b, stage * Tiles::kColumns, pixels,
-             {channel, tile.x + tap.dx, tile.y + tap.dy, image}, full);
+    load_box(
+        tiles.b, stage * Tiles::kColumns, pixels,
+        {channel + tap.dx * channel_step, tile.x + tap.dx * pixel_step, tile.y + tap.dy, image},
+        full);
   }
-  /// A position of the output.
+  /// A position, of which image of y and in which row.
   struct Pixel {
-    std::int64_t x, y, image;
+    int x, y, image;
     bool inside;
   };
   __device__ Pixel pixel(const Tile& tile, int n) const {
@@ -71,33 +80,49 @@ struct HopperConvProblem {
                 tile.y + (n >> box_width & ((1 << box_height) - 1)),
                 tile.image + (n >> (box_width + box_height)), false};
     at.inside = at.x < width && at.y < height && at.image < images;
+    const auto image = static_cast<int>(rows_of_image.divide(static_cast<std::uint32_t>(at.image)));
+    at.y += at.image - image * static_cast<int>(rows_of_image.value());
+    at.image = image;
     return at;
+  }
+  /// What row m of the product stands for: a channel, and a place in the patch of y.
+  struct PatchRow {
+    std::uint32_t channel, x, y;
+  };
+  __device__ PatchRow patch_row(int m) const {
+    const auto row = static_cast<std::uint32_t>(m);
+    const std::uint32_t tap = channels.divide(row), in_y = patch_width.divide(tap);
+    return {row - tap * channels.value(), tap - in_y * patch_width.value(), in_y};
+  }
+  /// The position in y's plane.
+  __device__ std::int64_t position(const Pixel& at, const PatchRow& in) const {
+    const std::int64_t row = at.y * patch_height + static_cast<int>(in.y);
+    return row * y_width + at.x * static_cast<int>(patch_width.value()) + static_cast<int>(in.x);
   }
   __device__ int rows_of(const Tile& tile) const { return static_cast<int>(rows) - tile.m; }
   __device__ float finished(const Tile& tile, int m, float sum) const {
-    return finish(tile.m + m, canonical(sum));
+    return finish(patch_row(tile.m + m).channel, canonical(sum));
   }
   __device__ void store_piece(const Tile& tile, int m, int n, const Piece& piece) const {
     const Pixel at = pixel(tile, n);
     if (!at.inside) return;
-    const std::int64_t position = at.y * width + at.x;
-    y.template store<8>(at.image * y_image + position * y_step + tile.m + m, piece);
+    const PatchRow row = patch_row(tile.m + m);
+    y.template store<8>(at.image * y_image + position(at, row) * y_step + row.channel, piece);
   }
   __device__ void store_pair(const Tile& tile, int m, int n, float first, float second) const {
-    const std::int64_t channel = tile.m + m;
     const Pixel to = pixel(tile, n);
-    if (channel >= rows || !to.inside) return;
-    const std::int64_t x = to.x;
+    if (tile.m + m >= rows || !to.inside) return;
+    const PatchRow row = patch_row(tile.m + m);
     const std::int64_t at =
-        tile.split * y_split + to.image * y_image + channel * y_step + to.y * width + x;
-    first = finish(channel, canonical(first));
-    second = finish(channel, canonical(second));
+        tile.split * y_split + to.image * y_image + row.channel * y_step + position(to, row);
+    first = finish(row.channel, canonical(first));
+    second = finish(row.channel, canonical(second));
     if (whole_pairs) {
       y.template store<2>(at, {{first, second}});
       return;
     }
     y[at] = first;
-    if (x + 1 < width) y[at + 1] = second;
+    if (to.x + 1 < width) y[at + patch_width.value()] = second;
   }
 };
 
@@ -151,7 +176,7 @@ __global__ void add_conv_shares_last_kernel(ConvShares shares, ChannelTiles<kEac
       });
 }
 
-/// Conv, or ConvTranspose, which at stride 1 is a convolution, too.
+/// Conv, or ConvTranspose. At stride 1 that is a convolution, too.
 template <class Op, bool kTransposed>
 class HopperConv : public Kernel {
  public:
@@ -162,12 +187,15 @@ class HopperConv : public Kernel {
     if (auto verdict = accepts_tensor_core(sizes, query.contract); !verdict.accepted) {
       return verdict;
     }
-    if (g.window.stride[0] != 1 || g.window.stride[1] != 1) return Verdict::no("needs stride 1");
+    if (!has_views(g.window)) return Verdict::no("needs stride 1, or patches that are tiles");
     if (g.groups != 1) return Verdict::no("needs one group");
-    if (sides.in_channels < HopperTiles::kDepth || sides.out_channels < HopperTiles::kRows / 2) {
+    if (sides.in_channels < HopperTiles::kDepth || sizes.m < HopperTiles::kRows / 2) {
       return Verdict::no("needs at least 64 channels in and out");
     }
-    if (!box_of(HopperTiles::kColumns, sides, g.batch)) {
+    if (!kTransposed && g.window.makes_tiles() && sides.in_channels % HopperTiles::kDepth != 0) {
+      return Verdict::no("needs multiples of 64 channels in patches");
+    }
+    if (!view_of(g, sides, 0).box(HopperTiles::kColumns, kPair)) {
       return Verdict::no("needs images that a box of 256 positions fits into");
     }
     return Verdict::yes();
@@ -187,10 +215,11 @@ class HopperConv : public Kernel {
         y_(query.outputs[0]),
         stored_y_(stored_channels(query.outputs[0])),
         relu_(has_relu(query.as<Op>())),
-        phases_(conv_phases(device, g_.window, kTransposed)),
+        view_(view_of(g_, sides_, x_.pitch())),
+        phase_(phase_of(device, g_.window)),
         splits_(splits_of()) {}
 
-  std::size_t resident_bytes() const override { return phases_[0].taps.bytes(); }
+  std::size_t resident_bytes() const override { return phase_.taps.bytes(); }
   std::size_t scratch_bytes() const override {
     return x_.bytes() + weight_bytes() + static_cast<std::size_t>(partial_sums()) * sizeof(float);
   }
@@ -220,11 +249,14 @@ class HopperConv : public Kernel {
 
   template <int kRows, class Out>
   void run_tiles(const KernelArgs& args, const Layout<Out>& y) const {
-    const auto& phase = phases_[0];
     const auto pixels = x_.round(args.stream, args.inputs[0], args.scratch);
-    round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
-    const auto problem =
-        problem_of<kRows>(args, phase, static_cast<const BFloat16*>(pixels.address()), y);
+    auto sides = sides_;
+    if (writes_patches(g_.window)) {
+      sides.groups = g_.taps();  // the rows of a tap after those of another
+      sides.w_group = 1;
+    }
+    round_taps(args, phase_, sides, w_span_, args.scratch + x_.bytes());
+    const auto problem = problem_of<kRows>(args, static_cast<const BFloat16*>(pixels.address()), y);
     launch_hopper_gemm(
         args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
         problem.row_tiles * problem.across * problem.down * problem.deep * splits_.count);
@@ -262,16 +294,27 @@ class HopperConv : public Kernel {
   /// Tiles of 64 channels have twice as many positions, which some images are too small for.
   static constexpr int kFewRows = 64;
   bool has_few_rows() const {
-    return sides_.out_channels == kFewRows && box_of(2 * HopperTiles::kColumns, sides_, g_.batch);
+    return sizes_of(g_, sides_).m == kFewRows && view_.box(2 * HopperTiles::kColumns, kPair);
   }
-  static std::optional<PixelBox> box_of(int positions, const ConvSides& sides,
-                                        std::int64_t images) {
-    constexpr int kPair = 1;  // pairs of neighbours are stored together
-    return pixel_box(positions, kPair, sides.out[1], sides.out[0], images);
+  static constexpr int kPair = 1;  ///< pairs of neighbours are stored together
+
+  /// A transposed convolution whose patches of y are tiles: each is a product with one position.
+  static bool writes_patches(const Window& w) { return kTransposed && w.makes_tiles(); }
+  static PositionView view_of(const ConvGeometry& g, const ConvSides& sides, std::int64_t pitch) {
+    if (!kTransposed) return PositionView::of(g.window, g.batch, pitch);
+    const bool patches = writes_patches(g.window);
+    return PositionView::of_images(sides.in, patches ? sides.in : sides.out, g.batch, pitch);
+  }
+  static ConvPhase phase_of(Device& device, const Window& w) {
+    if (!writes_patches(w)) return std::move(conv_phases(device, w, kTransposed).front());
+    return {TapTable(device, {{0, 0}}, {{0, 0}}, 1), w.out[0], w.out[1]};
   }
   static GemmSizes sizes_of(const ConvGeometry& g, const ConvSides& sides) {
-    return {1, sides.out_channels, g.batch * sides.out_plane(),
-            padded(sides.in_channels) * g.taps()};
+    const auto channels = padded(sides.in_channels);
+    if (writes_patches(g.window)) {
+      return {1, sides.out_channels * g.taps(), g.batch * sides.in_plane(), channels};
+    }
+    return {1, sides.out_channels, g.batch * sides.out_plane(), channels * g.taps()};
   }
 
   std::size_t weight_bytes() const {
@@ -282,10 +325,9 @@ class HopperConv : public Kernel {
   /// A tile that is not divided is stored in about three steps.
   Splits splits_of() const {
     constexpr std::int64_t kStoring = 3;
-    const auto box = box_of(HopperTiles::kColumns, sides_, g_.batch).value();
-    const auto tiles = ceil_div(sides_.out_channels, HopperTiles::kRows) *
-                       box.across(sides_.out[1]) * box.down(sides_.out[0]) * box.deep(g_.batch);
-    return divide_steps(tiles, phases_[0].taps.size() * channel_steps(), kStoring);
+    const auto box = view_.box(HopperTiles::kColumns, kPair).value();
+    const auto tiles = ceil_div(sizes_of(g_, sides_).m, HopperTiles::kRows) * view_.boxes(box);
+    return divide_steps(tiles, phase_.taps.size() * channel_steps(), kStoring);
   }
   std::int64_t channel_steps() const {
     return ceil_div(padded(sides_.in_channels), HopperTiles::kDepth);
@@ -296,38 +338,44 @@ class HopperConv : public Kernel {
   }
 
   template <int kRows, class Out>
-  HopperConvProblem<Out, kRows> problem_of(const KernelArgs& args, const ConvPhase& phase,
-                                           const BFloat16* pixels, const Layout<Out>& y) const {
-    const auto channels = padded(sides_.in_channels);
-    const auto box = box_of(HopperTilesOf<kRows>::kColumns, sides_, g_.batch).value();
+  HopperConvProblem<Out, kRows> problem_of(const KernelArgs& args, const BFloat16* pixels,
+                                           const Layout<Out>& y) const {
+    const auto channels = padded(sides_.in_channels), rows = sizes_of(g_, sides_).m;
+    const auto taps = phase_.taps.size();
+    const auto box = view_.box(HopperTilesOf<kRows>::kColumns, kPair).value();
+    const bool patches = writes_patches(g_.window);
     const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
-    return {
-        .weights = make_tensor_map(weights, {channels, phase.taps.size(), sides_.out_channels, 1},
-                                   {HopperTiles::kDepth, 1, kRows, 1}),
-        .pixels = make_tensor_map(
-            pixels, {x_.pitch(), sides_.in[1], sides_.in[0], g_.batch},
-            {HopperTiles::kDepth, 1 << box.width, 1 << box.height, 1 << box.images}),
-        .taps = phase.taps.global(),
-        .tap_count = static_cast<int>(phase.taps.size()),
-        .channel_steps = static_cast<int>(channel_steps()),
-        .box_width = box.width,
-        .box_height = box.height,
-        .box_images = box.images,
-        .rows = sides_.out_channels,
-        .width = sides_.out[1],
-        .height = sides_.out[0],
-        .images = g_.batch,
-        .row_tiles = ceil_div(sides_.out_channels, kRows),
-        .across = box.across(sides_.out[1]),
-        .down = box.down(sides_.out[0]),
-        .deep = box.deep(g_.batch),
-        .split_steps = splits_.steps,
-        .y = y.y,
-        .y_split = partial_sums() / splits_.count,
-        .y_image = y.image,
-        .y_step = y.step,
-        .whole_pairs = sides_.out[1] % 2 == 0 && y.image % 2 == 0,
-        .finish = y.finish};
+    return {.weights = make_tensor_map(weights, {channels, taps, rows, 1},
+                                       {HopperTiles::kDepth, 1, kRows, 1}),
+            .pixels = view_.map_of_x(pixels, box),
+            .taps = phase_.taps.global(),
+            .tap_count = static_cast<int>(taps),
+            .channel_steps = static_cast<int>(channel_steps()),
+            .pixel_step = view_.pixel_step,
+            .channel_step = view_.channel_step,
+            .box_width = box.width,
+            .box_height = box.height,
+            .box_images = box.images,
+            .rows = rows,
+            .width = view_.width,
+            .height = view_.height,
+            .images = view_.images,
+            .rows_of_image = Divisor(view_.rows_of_image),
+            .row_tiles = ceil_div(rows, kRows),
+            .across = box.across(view_.width),
+            .down = box.down(view_.height),
+            .deep = box.deep(view_.images),
+            .split_steps = splits_.steps,
+            .y = y.y,
+            .y_split = partial_sums() / splits_.count,
+            .y_image = y.image,
+            .y_step = y.step,
+            .whole_pairs = !patches && sides_.out[1] % 2 == 0 && y.image % 2 == 0,
+            .channels = Divisor(sides_.out_channels),
+            .patch_width = Divisor(patches ? g_.window.stride[1] : 1),
+            .patch_height = patches ? static_cast<int>(g_.window.stride[0]) : 1,
+            .y_width = sides_.out[1],
+            .finish = y.finish};
   }
 
   ConvGeometry g_;
@@ -337,7 +385,8 @@ class HopperConv : public Kernel {
   Operand y_;
   std::optional<StoredChannels> stored_y_;
   bool relu_;
-  std::vector<ConvPhase> phases_;  ///< one
+  PositionView view_;
+  ConvPhase phase_;
   Splits splits_;
 };
 

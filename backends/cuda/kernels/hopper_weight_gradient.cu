@@ -1,12 +1,12 @@
-// Gradients of the weights of convolutions of stride 1 by the products of hopper_gemm.cuh: m counts
-// output channels, n taps and input channels, k positions of dy. A step is a box of positions: its
+// Gradients of the weights of convolutions by the products of hopper_gemm.cuh: m counts output
+// channels, n taps and input channels, k positions of dy. A step is a box of positions: its
 // channels of dy, and for each tap the same box of x shifted by the tap. Rows of the tiles are
 // positions, so k lies outside. Blocks that divide k leave their sums in scratch memory.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/hopper_gemm.cuh"
-#include "backends/cuda/kernels/pixel_box.h"
+#include "backends/cuda/kernels/position_view.h"
 #include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
 
@@ -25,14 +25,15 @@ struct HopperWeightGradientProblem {
   GemmSizes sizes;
   TensorMap dy, x;  ///< [images, height, width, channels]
   Global<const Tap> taps;
-  PixelBox box;              ///< of a step
-  int across = 0, down = 0;  ///< boxes of an image
+  PixelBox box;                          ///< of a step
+  int across = 0, down = 0;              ///< boxes of an image
+  int pixel_step = 1, channel_step = 0;  ///< as in PositionView
   int row_tiles = 0, column_tiles = 0;
   int pieces = 1, all_pieces = 1;  ///< of 64 channels: of a tap, and of all
   Splits splits;
+  bool stores_shares = false;  ///< in scratch memory. Otherwise there is one tap and one share
   Global<float> dw;
-  std::int64_t dw_row = 0, tap_count = 1;
-  Divisor channels;  ///< of x
+  std::int64_t dw_row = 0;
 
   /// Its first row and column, and its share of k.
   struct Tile {
@@ -65,22 +66,21 @@ struct HopperWeightGradientProblem {
       const int here = piece < all_pieces ? piece : all_pieces - 1;
       const Tap tap = taps[here / pieces];
       load_box(tiles.b, stage * Tiles::kColumns + i * Tiles::kDepth, x,
-               {here % pieces * kRowChannels, left + tap.dx, top + tap.dy, image}, full);
+               {here % pieces * kRowChannels + tap.dx * channel_step, left + tap.dx * pixel_step,
+                top + tap.dy, image},
+               full);
     }
   }
   __device__ void store_pair(const Tile& tile, int m, int n, float first, float second) const {
     const std::int64_t row = tile.m + m, column = tile.n + n;
     if (row >= sizes.m || column >= sizes.n) return;
-    if (splits.count > 1) {
+    if (stores_shares) {
       splits.partial.template store<2>((tile.split * sizes.m + row) * sizes.n + column,
                                        {{first, second}});
       return;
     }
-    const std::uint32_t tap = channels.divide(static_cast<std::uint32_t>(column));
-    const std::int64_t channel = column - std::int64_t{tap} * channels.value();
-    const std::int64_t at = row * dw_row + channel * tap_count + tap;
-    dw[at] = canonical(first);
-    dw[at + tap_count] = canonical(second);  // of the same tap: it has whole pairs
+    dw[row * dw_row + column] = canonical(first);
+    dw[row * dw_row + column + 1] = canonical(second);
   }
 };
 
@@ -115,7 +115,7 @@ class HopperWeightGradient : public Kernel {
     if (auto verdict = accepts_tensor_core(sizes_of(g), query.contract); !verdict.accepted) {
       return verdict;
     }
-    if (g.window.stride[0] != 1 || g.window.stride[1] != 1) return Verdict::no("needs stride 1");
+    if (!has_views(g.window)) return Verdict::no("needs stride 1, or patches that are tiles");
     if (g.groups != 1) return Verdict::no("needs one group");
     if (g.group_in() == 0 || g.group_in() % kRowChannels != 0 || g.group_out() == 0 ||
         g.group_out() % kRowChannels != 0) {
@@ -154,7 +154,7 @@ class HopperWeightGradient : public Kernel {
     const auto problem = problem_of<kRows>(args);
     launch_hopper_gemm(args.stream, "conv_weight_gradient_hopper", problem,
                        std::int64_t{problem.row_tiles} * problem.column_tiles * splits_.count);
-    if (splits_.count > 1) add_shares(args);
+    if (stores_shares()) add_shares(args);
   }
 
   void add_shares(const KernelArgs& args) const {
@@ -178,12 +178,10 @@ class HopperWeightGradient : public Kernel {
 
   /// Positions of dy that are not there would meet pixels of x that are.
   static std::optional<PixelBox> step_box(const ConvGeometry& g) {
-    const auto box = pixel_box(HopperTiles::kDepth, 0, g.window.out[1], g.window.out[0], g.batch);
-    if (!box || steps_of(g, *box) * HopperTiles::kDepth != g.batch * g.out_plane()) return {};
+    const auto view = PositionView::of(g.window, g.batch, 0);
+    const auto box = view.box(HopperTiles::kDepth, 0);
+    if (!box || view.boxes(*box) * HopperTiles::kDepth != g.batch * g.out_plane()) return {};
     return box;
-  }
-  static std::int64_t steps_of(const ConvGeometry& g, const PixelBox& box) {
-    return box.across(g.window.out[1]) * box.down(g.window.out[0]) * box.deep(g.batch);
   }
   /// As many output channels.
   static std::int64_t tile_rows(const ConvGeometry& g) {
@@ -199,48 +197,46 @@ class HopperWeightGradient : public Kernel {
 
   static Splits splits_of(const ConvGeometry& g) {
     constexpr std::int64_t kStoring = 12;  // single floats
-    return divide_steps(row_tiles(g) * column_tiles(g), steps_of(g, step_box(g).value()), kStoring);
+    const auto steps = g.batch * g.out_plane() / HopperTiles::kDepth;
+    return divide_steps(row_tiles(g) * column_tiles(g), steps, kStoring);
   }
+  /// dw has the taps of a channel together, a tile the channels of a tap. Stored one by one, they
+  /// take longer than through scratch memory.
+  bool stores_shares() const { return splits_.count > 1 || g_.taps() > 1; }
   std::int64_t partial_sums() const {
     const auto sizes = sizes_of(g_);
-    return splits_.count > 1 ? splits_.count * sizes.m * sizes.n : 0;
-  }
-
-  static TensorMap map_of(const BFloat16* data, std::int64_t pitch, const std::int64_t (&plane)[2],
-                          std::int64_t images, const PixelBox& box) {
-    return make_tensor_map(
-        data, {pitch, plane[1], plane[0], images},
-        {kRowChannels, box.size(box.width), box.size(box.height), box.size(box.images)});
+    return stores_shares() ? splits_.count * sizes.m * sizes.n : 0;
   }
 
   /// Rounds the operands that are not stored so.
   template <int kRows>
   HopperWeightGradientProblem<kRows> problem_of(const KernelArgs& args) const {
-    const auto& w = g_.window;
+    const auto view = PositionView::of(g_.window, g_.batch, x_.pitch());
     const auto sizes = sizes_of(g_);
     const auto box = step_box(g_).value();
     const auto x = x_.round(args.stream, args.inputs[0], args.scratch);
     const auto dy = dy_.round(args.stream, args.inputs[1], args.scratch + x_.bytes());
     auto splits = splits_;
     auto* partial = args.scratch + x_.bytes() + dy_.bytes();
-    if (splits.count > 1) splits.partial = {reinterpret_cast<float*>(partial), partial_sums()};
+    if (stores_shares()) splits.partial = {reinterpret_cast<float*>(partial), partial_sums()};
     return {
         .sizes = sizes,
-        .dy = map_of(static_cast<const BFloat16*>(dy.address()), dy_.pitch(), w.out, g_.batch, box),
-        .x = map_of(static_cast<const BFloat16*>(x.address()), x_.pitch(), w.in, g_.batch, box),
+        .dy = view.map_of_positions(static_cast<const BFloat16*>(dy.address()), dy_.pitch(), box),
+        .x = view.map_of_x(static_cast<const BFloat16*>(x.address()), box),
         .taps = taps_.global(),
         .box = box,
-        .across = static_cast<int>(box.across(w.out[1])),
-        .down = static_cast<int>(box.down(w.out[0])),
+        .across = static_cast<int>(box.across(view.width)),
+        .down = static_cast<int>(box.down(view.height)),
+        .pixel_step = view.pixel_step,
+        .channel_step = view.channel_step,
         .row_tiles = static_cast<int>(row_tiles(g_)),
         .column_tiles = static_cast<int>(column_tiles(g_)),
         .pieces = static_cast<int>(g_.group_in() / kRowChannels),
         .all_pieces = static_cast<int>(sizes.n / kRowChannels),
         .splits = splits,
+        .stores_shares = stores_shares(),
         .dw = {args.out<float>(0), span_of(dw_)},
-        .dw_row = dw_.outer_stride,
-        .tap_count = g_.taps(),
-        .channels = Divisor(g_.group_in())};
+        .dw_row = dw_.outer_stride};
   }
 
   ConvGeometry g_;

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
 #include "core/runtime/executor.h"
 #include "tests/unit/cpu/run_kernel.h"
 #include "tests/unit/cuda/channels_last_graphs.h"
@@ -74,6 +75,37 @@ TEST(HopperConv, has_the_same_bits_under_every_schedule) {
     device.follow({.seed = 2, .most_blocks = 2});
     EXPECT_TRUE(std::ranges::equal(run(device, x, w).bytes(), values.bytes()));
   }
+}
+
+/// Inputs of a convolution of patches of `kernel` that are tiles, or of a transposed one. x: of its
+/// input. With a bias.
+template <class Op>
+void expect_patches_as_other_tensor_cores(const Shape& x, const Shape& w, std::int64_t channels) {
+  SCOPED_TRACE(to_string(x));
+  Op op;
+  op.strides = {w[2], w[3]};
+  if constexpr (std::is_same_v<Op, Conv>) op.activation = "relu";
+  std::vector<Tensor> inputs;
+  inputs.push_back(integers(x, 1, 3));
+  inputs.push_back(integers(w, 2, 3));
+  inputs.push_back(integers({channels}, 3, 9));
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "checked"}}});
+  const auto by = [&](std::string_view kernel) {
+    return cpu::run_kernel_on(device, op, inputs, {.contract = Contract::Bf16, .kernel = kernel});
+  };
+  cpu::expect_same_bits(by("hopper"), by("tensor-core"));
+}
+
+TEST(HopperConv, reads_patches_that_are_tiles) {
+  expect_patches_as_other_tensor_cores<Conv>({3, 64, 16, 32}, {128, 64, 2, 2}, 128);
+  expect_patches_as_other_tensor_cores<Conv>({1, 128, 6, 256}, {64, 128, 3, 2}, 64);
+  // Divided among blocks.
+  expect_patches_as_other_tensor_cores<Conv>({1, 256, 32, 32}, {72, 256, 2, 2}, 72);
+}
+
+TEST(HopperConv, writes_patches_that_are_tiles) {
+  expect_patches_as_other_tensor_cores<ConvTranspose>({3, 64, 8, 16}, {64, 40, 2, 2}, 40);
+  expect_patches_as_other_tensor_cores<ConvTranspose>({1, 128, 3, 128}, {128, 64, 2, 3}, 64);
 }
 
 TEST(HopperConvShares, have_the_sums_of_other_tensor_cores) {

@@ -15,13 +15,13 @@ namespace {
 /// dw of a convolution with a square kernel.
 struct Layer {
   Shape x, dy;
-  std::int64_t side, pad, dilation;
+  std::int64_t side, pad, dilation, stride = 1;
 
   std::vector<Tensor> by(emulation::EmulatedDevice& device, std::string_view kernel) const {
     ConvWeightGradient op;
     op.kernel_shape = {side, side};
     op.pads = {pad, pad, pad, pad};
-    op.strides = {1, 1};
+    op.strides = {stride, stride};
     op.dilations = {dilation, dilation};
     std::vector<Tensor> inputs;
     inputs.push_back(integers(x, 1, 3));
@@ -44,7 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Layer{{2, 128, 10, 18}, {2, 192, 8, 16}, 3, 0, 1},  // rows that are not there
                     Layer{{1, 192, 6, 36}, {1, 64, 2, 32}, 3, 0, 2},    // wide boxes, dilated
                     Layer{{4, 64, 4, 4}, {4, 128, 4, 4}, 3, 1, 1},      // four images in a box
-                    Layer{{65, 64, 8, 8}, {65, 64, 8, 8}, 1, 0, 1}));   // a step behind the last
+                    Layer{{65, 64, 8, 8}, {65, 64, 8, 8}, 1, 0, 1},     // a step behind the last
+                    Layer{
+                        {2, 64, 16, 32}, {2, 192, 8, 16}, 2, 0, 1, 2},  // patches, two rows at once
+                    Layer{{1, 128, 6, 192}, {1, 64, 2, 64}, 3, 0, 1, 3}));  // in wide boxes
 
 TEST_P(HopperWeightGradient, has_the_sums_of_other_tensor_cores) {
   auto device = device_in("plain");
