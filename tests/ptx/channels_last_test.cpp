@@ -117,6 +117,14 @@ TEST(CompiledChannelsLast, layers_have_the_bits_of_the_emulation) {
   }
 }
 
+TEST(CompiledChannelsLast, layers_with_one_channel_have_the_bits_of_the_emulation) {
+  expect_bits_of_emulation(cuda::thin_layers({1, 1, 6, 10}, 16));
+}
+
+TEST(CompiledChannelsLast, patches_that_are_tiles_have_the_bits_of_the_emulation) {
+  expect_bits_of_emulation(cuda::patches_of_layers({2, 64, 16, 16}, 64));
+}
+
 TEST(CompiledChannelsLast, gradients_of_poolings_have_the_bits_of_the_emulation) {
   for (const auto& [window, side] : {std::tuple{2, 6}, {2, 8}, {3, 7}}) {
     MaxPool pool;

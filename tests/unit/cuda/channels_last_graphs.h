@@ -13,6 +13,7 @@
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
 #include "core/ops/pool.h"
 #include "core/ops/reduce.h"
 #include "core/ops/slice.h"
@@ -141,6 +142,47 @@ inline Graph slices_and_sums(const Shape& shape) {
     graph.mark_output(std::string(reduce.name()), graph.emit_one(make_op(reduce), {second}));
   }
   graph.mark_output("z", level.convolve(second, 3));
+  return graph;
+}
+
+/// A convolution of 2 x 2 patches that are tiles, its transpose, and a gradient of its weights.
+inline Graph patches_of_layers(const Shape& x, std::int64_t channels) {
+  Graph graph;
+  Level level(graph);
+  const auto w = level.constant(integers({channels, x[1], 2, 2}, 5, 2));
+  const auto a = level.convolved(x);
+  Conv down;
+  down.strides = {2, 2};
+  const auto b = graph.emit_one(make_op(down), {a, w});
+  ConvTranspose up;
+  up.strides = {2, 2};
+  graph.mark_output("y", level.convolve(graph.emit_one(make_op(up), {b, w}), 3));
+  ConvWeightGradient gradient;
+  gradient.kernel_shape = gradient.strides = {2, 2};
+  graph.mark_output("dw", graph.emit_one(make_op(gradient), {a, b}));
+  return graph;
+}
+
+/// The first and the last layer of a network, from and to one channel, and their gradients.
+inline Graph thin_layers(const Shape& images, std::int64_t channels) {
+  Graph graph;
+  Level level(graph);
+  const auto x = level.constant(integers(images, 7, 3));
+  const auto dz = level.constant(integers(images, 8, 3));
+  const auto v = level.constant(integers({channels, 1, 3, 3}, 9, 2));
+  const auto w = level.constant(integers({1, channels, 1, 1}, 10, 2));
+  Conv first;
+  first.pads = {1, 1, 1, 1};
+  const auto y = graph.emit_one(make_op(first), {x, v});
+  graph.mark_output("z", graph.emit_one(make_op(Conv{}), {y, w}));
+  ConvWeightGradient of_last;
+  of_last.kernel_shape = {1, 1};
+  graph.mark_output("dw", graph.emit_one(make_op(of_last), {y, dz}));
+  const auto dy = graph.emit_one(make_op(ConvTranspose{}), {dz, w});
+  ConvWeightGradient of_first;
+  of_first.kernel_shape = {3, 3};
+  of_first.pads = first.pads;
+  graph.mark_output("dv", graph.emit_one(make_op(of_first), {x, dy}));
   return graph;
 }
 

@@ -204,6 +204,41 @@ TEST(ChannelsLastOnGpu, a_level_of_a_u_net_reads_and_writes_it_throughout) {
   }
 }
 
+TEST(ChannelsLastOnGpu, patches_that_are_tiles_are_read_and_written_in_place) {
+  const auto graph = patches_of_layers({2, 64, 16, 32}, 128);
+  Runner planes(graph, options_of(false)), last(graph, options_of(true), "checked");
+  EXPECT_EQ(last.stored(), 3);
+  cpu::expect_same_bits(last.run(), planes.run());
+  Runner counted(graph, options_of(true), "counted");
+  counted.run();
+  const auto& counters = counted.device.kernel_counters();
+  EXPECT_TRUE(counters.contains("conv_weight_gradient_hopper"));
+  EXPECT_EQ(counted.bytes_of("conv_transpose_hopper", MemoryAccess::Store),
+            2U * 64 * 16 * 32 * sizeof(BFloat16));
+}
+
+TEST(ChannelsLastOnGpu, layers_with_one_channel_read_and_write_the_others_once) {
+  for (const std::int64_t channels : {8, 64}) {
+    SCOPED_TRACE(channels);
+    const Shape images = {2, 1, 12, 18};
+    const auto graph = thin_layers(images, channels);
+    auto others = options_of(false);
+    for (const auto* op : {"Conv", "ConvTranspose", "ConvWeightGradient"}) {
+      others.placement.forced_kernels[op] = "tensor-core";
+    }
+    Runner expected(graph, others), planes(graph, options_of(false), "checked");
+    Runner last(graph, options_of(true), "checked"), counted(graph, options_of(true), "counted");
+    EXPECT_EQ(last.stored(), 2);
+    const auto values = expected.run();
+    cpu::expect_same_bits(planes.run(), values);
+    cpu::expect_same_bits(last.run(), values);
+    counted.run();
+    const auto bytes = static_cast<std::uint64_t>(images.elements() * channels) * sizeof(BFloat16);
+    EXPECT_EQ(counted.bytes_of("conv_thin_spread", MemoryAccess::Store), 2 * bytes);
+    EXPECT_GE(counted.bytes_of("conv_thin_gather", MemoryAccess::Load), bytes);
+  }
+}
+
 /// Any windows: y, and dx where each element ties.
 TEST(ChannelsLastOnGpu, pools_any_windows) {
   for (const auto& [side, stride, pad] : {std::tuple{3, 2, 1}, {2, 1, 0}, {2, 2, 0}}) {
