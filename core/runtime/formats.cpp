@@ -15,18 +15,6 @@
 namespace triptych {
 namespace {
 
-/// How an element of a value is stored, and how many fit in a word of a matrix unit.
-struct Element {
-  DType dtype;
-  std::int64_t in_word;
-};
-
-std::optional<Element> stored_element(DType dtype) {
-  if (dtype == DType::F32) return Element{DType::BF16, 2};
-  if (dtype == DType::I8) return Element{DType::I8, 4};
-  return std::nullopt;
-}
-
 bool joins_channels(const Op& op) {
   const auto* concat = op_cast<Concat>(op);
   return concat != nullptr && (concat->axis == 1 || concat->axis == -3);
@@ -66,8 +54,9 @@ class FormatChooser {
     StoragePlan plan;
     for (const auto& value : graph_.values()) {
       if (!chosen_[value.id.index()]) continue;
-      const auto element = stored_element(value.spec.dtype);
-      plan.formats[value.id] = {element->dtype, pad_[value.id.index()], value.spec.shape[1]};
+      auto format = channels_last_format(value.spec).value();
+      format.pad = pad_[value.id.index()];
+      plan.formats[value.id] = format;
     }
     for (const auto& node : graph_.nodes()) {
       if (is_chosen_concat(node)) place_parts(node, plan);
@@ -105,10 +94,10 @@ class FormatChooser {
   /// In place, where only such slices read its input, which is no slice itself.
   ChannelsLastOperands operands_of_slice(const Node& node) const {
     const auto whole = node.inputs[0];
-    const auto element = stored_element(graph_.spec(whole).dtype);
-    if (!element) return {};
+    const auto format = channels_last_format(graph_.spec(whole));
+    if (!format) return {};
     const auto offset =
-        static_cast<std::size_t>(*first_channel(graph_, node)) * dtype_size(element->dtype);
+        static_cast<std::size_t>(*first_channel(graph_, node)) * dtype_size(format->dtype);
     const bool is_free = graph_.value(whole).kind == ValueKind::Activation &&
                          !joins_channels(*graph_.node(graph_.value(whole).producer).op) &&
                          !first_channel(graph_, graph_.node(graph_.value(whole).producer)) &&
@@ -129,10 +118,7 @@ class FormatChooser {
   }
 
   bool is_candidate(const Value& value) const {
-    const auto& shape = value.spec.shape;
-    const auto element = stored_element(value.spec.dtype);
-    if (value.kind != ValueKind::Activation || !element || shape.rank() != 4) return false;
-    if (shape.elements() == 0 || shape[1] % element->in_word != 0) return false;
+    if (value.kind != ValueKind::Activation || !channels_last_format(value.spec)) return false;
     const auto device = placements_[value.producer.index()].device;
     const auto& node = graph_.node(value.producer);
     return takes_[node.id.index()].output && node.outputs[0] == value.id &&
@@ -244,6 +230,15 @@ class FormatChooser {
 StoragePlan choose_formats(const Graph& graph, std::span<const NodePlacement> placements,
                            const PlacementOptions& options) {
   return FormatChooser(graph, placements, options).run();
+}
+
+std::optional<ChannelsLast> channels_last_format(const TensorSpec& spec) {
+  const auto& shape = spec.shape;
+  if (shape.rank() != 4 || shape.elements() == 0) return std::nullopt;
+  // Channels are whole in the words of a matrix unit.
+  if (spec.dtype == DType::F32 && shape[1] % 2 == 0) return ChannelsLast{DType::BF16, 0, shape[1]};
+  if (spec.dtype == DType::I8 && shape[1] % 4 == 0) return ChannelsLast{DType::I8, 0, shape[1]};
+  return std::nullopt;
 }
 
 void planes_from_channels_last(const Shape& shape, const ChannelsLast& format,

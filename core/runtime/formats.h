@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "core/runtime/memory_plan.h"
@@ -16,6 +17,9 @@ namespace triptych {
 /// kernel may take a value so.
 StoragePlan choose_formats(const Graph& graph, std::span<const NodePlacement> placements,
                            const PlacementOptions& options);
+
+/// The format of a value of this type and shape when it is stored channels last. None: it has none.
+std::optional<ChannelsLast> channels_last_format(const TensorSpec& spec);
 
 /// The float32 planes of a value that is stored as bfloat16, from its bytes in memory.
 void planes_from_channels_last(const Shape& shape, const ChannelsLast& format,

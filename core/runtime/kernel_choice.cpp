@@ -14,12 +14,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string list_of(std::span<const Operand> operands) {
+/// storable: true where a plan may store the operand channels last.
+std::string list_of(std::span<const Operand> operands, const std::vector<bool>& storable) {
   std::vector<std::string> list;
-  for (const auto& operand : operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto& operand = operands[i];
     list.push_back(operand.is_dense()
                        ? to_string(operand.spec)
                        : fmt::format("{} by {}", to_string(operand.spec), operand.outer_stride));
+    if (i < storable.size() && storable[i]) list.back() += " storable";
   }
   return fmt::format("{}", fmt::join(list, ", "));
 }
@@ -70,7 +73,7 @@ const KernelEntry* fastest(const Json& times, std::span<const KernelEntry* const
 
 }  // namespace
 
-KernelChoice MeasuringChooser::choose(const KernelQuery& query, Device& device,
+KernelChoice MeasuringChooser::choose(const ChoiceQuery& query, Device& device,
                                       std::span<const KernelEntry* const> candidates) {
   if (candidates.size() == 1) return {candidates.front(), ""};
   const auto key = measurement_key(query, device, candidates);
@@ -99,16 +102,18 @@ KernelChoice MeasuringChooser::choose(const KernelQuery& query, Device& device,
   return {best, fmt::format("{}: {}", known ? "measured before" : "measured now", words)};
 }
 
-std::string measurement_key(const KernelQuery& query, const Device& device,
+std::string measurement_key(const ChoiceQuery& query, const Device& device,
                             std::span<const KernelEntry* const> candidates) {
   std::vector<std::string_view> names;
   for (const auto* entry : candidates) names.push_back(entry->name);
   const auto& info = device.info();
   const auto backend = info.name.substr(0, info.name.find(':'));
-  return fmt::format("kernel times, values compared | {} | {} {} | {} | {} -> {} | {} | {}",
-                     backend, info.description, to_properties(info.facts), to_string(query.op),
-                     list_of(query.inputs), list_of(query.outputs), to_string(query.contract),
-                     fmt::join(names, ", "));
+  const auto& storable = query.storable;
+  return fmt::format(
+      "kernel times as stored, values compared | {} | {} {} | {} | {} -> {} | {} | {}", backend,
+      info.description, to_properties(info.facts), to_string(query.op),
+      list_of(query.inputs, storable.inputs), list_of(query.outputs, {storable.output}),
+      to_string(query.contract), fmt::join(names, ", "));
 }
 
 }  // namespace triptych

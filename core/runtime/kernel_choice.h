@@ -20,11 +20,17 @@ struct KernelChoice {
   std::string reason;
 };
 
+/// The node that a kernel is chosen for.
+struct ChoiceQuery : KernelQuery {
+  /// Operands that the plan may store channels last. The query has planes.
+  ChannelsLastOperands storable = {};
+};
+
 /// Chooses among kernels that accept a node. `candidates` are in the table's order, at least one.
 class KernelChooser {
  public:
   virtual ~KernelChooser() = default;
-  virtual KernelChoice choose(const KernelQuery& query, Device& device,
+  virtual KernelChoice choose(const ChoiceQuery& query, Device& device,
                               std::span<const KernelEntry* const> candidates) = 0;
 };
 
@@ -42,20 +48,21 @@ class KernelStopwatch {
   virtual ~KernelStopwatch() = default;
   /// One trial per candidate.
   virtual std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
-                                        const KernelQuery& query, Device& device) = 0;
+                                        const ChoiceQuery& query, Device& device) = 0;
 };
 
 /// Prepares each kernel, runs it on shared operands, timed by the device's clock, and chooses the
 /// fastest by several samples. A sample spans enough runs to be long in comparison with the clock's
-/// resolution. Float operands are noise, since a GPU is faster on zeros. Integers are 0, which
-/// every operator takes. A time counts only where the values are those of the trusted kernel
-/// (kernel_values.h): the last of our own in the table, which is the simplest, that runs. A kernel
-/// that fails is passed over. One that leaves the device unusable ends the trials with a
-/// DeviceError that names it.
+/// resolution. Operands that the plan may store channels last, and that the kernel takes so, are
+/// stored so for its time, but in planes for its values. Float operands are noise, since a GPU is
+/// faster on zeros. Integers are 0, which every operator takes. A time counts only where the values
+/// are those of the trusted kernel (kernel_values.h): the last of our own in the table, which is
+/// the simplest, that runs. A kernel that fails is passed over. One that leaves the device unusable
+/// ends the trials with a DeviceError that names it.
 class DeviceStopwatch : public KernelStopwatch {
  public:
   std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
-                                const KernelQuery& query, Device& device) override;
+                                const ChoiceQuery& query, Device& device) override;
 };
 
 /// Chooses the fastest and stores its measurements in a cache, unless an error occurred that might
@@ -69,7 +76,7 @@ class MeasuringChooser : public KernelChooser {
   MeasuringChooser(KernelStopwatch& stopwatch, TextCache& cache, Tell tell = {})
       : stopwatch_(stopwatch), cache_(cache), tell_(std::move(tell)) {}
 
-  KernelChoice choose(const KernelQuery& query, Device& device,
+  KernelChoice choose(const ChoiceQuery& query, Device& device,
                       std::span<const KernelEntry* const> candidates) override;
 
  private:
@@ -80,7 +87,7 @@ class MeasuringChooser : public KernelChooser {
 
 /// Everything that the times of these kernels depend on: the device with its properties, the
 /// operator with its attributes, the operands, the contract and the kernels' names.
-std::string measurement_key(const KernelQuery& query, const Device& device,
+std::string measurement_key(const ChoiceQuery& query, const Device& device,
                             std::span<const KernelEntry* const> candidates);
 
 }  // namespace triptych

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/float16.h"
 #include "core/base/random.h"
+#include "core/runtime/formats.h"
 #include "core/runtime/kernel_choice.h"
 #include "core/runtime/kernel_values.h"
 #include "core/runtime/segment_id.h"
@@ -33,7 +35,8 @@ class Operands {
       if (constant != nullptr) {
         device.upload(buffers_.back()->data(), constant->bytes().data(), constant->bytes().size());
       } else if (spec.dtype == DType::F32) {
-        fill(device, *buffers_.back(), i);
+        query.inputs[i].channels_last ? fill<BFloat16>(device, *buffers_.back(), i)
+                                      : fill<float>(device, *buffers_.back(), i);
       }
     }
     for (const auto& output : query.outputs) {
@@ -91,17 +94,20 @@ class Operands {
                : std::max(shape.elements(), operand.outer_stride * shape[0]);
   }
   static std::size_t bytes_of(const Operand& operand) {
+    const auto& format = operand.channels_last;
+    if (format) return triptych::bytes_of(operand.spec.shape, *format);
     return static_cast<std::size_t>(elements_of(operand)) * dtype_size(operand.spec.dtype);
   }
 
   /// A pattern of noise, again and again, in few large uploads.
+  template <class T>
   static void fill(Device& device, DeviceBuffer& buffer, std::uint64_t seed) {
     RandomStream random(1, seed);
-    std::vector<float> noise(std::min(buffer.size(), kUploadBytes) / sizeof(float));
+    std::vector<T> noise(std::min(buffer.size(), kUploadBytes) / sizeof(T));
     const auto pattern = std::min(noise.size(), kPatternElements);
-    for (std::size_t i = 0; i < pattern; ++i) noise[i] = 2 * random.uniform() - 1;
+    for (std::size_t i = 0; i < pattern; ++i) noise[i] = T(2 * random.uniform() - 1);
     for (std::size_t i = pattern; i < noise.size(); ++i) noise[i] = noise[i - pattern];
-    const auto bytes = noise.size() * sizeof(float);
+    const auto bytes = noise.size() * sizeof(T);
     for (std::size_t done = 0; done < buffer.size(); done += bytes) {
       device.upload(buffer.data() + done, reinterpret_cast<const std::byte*>(noise.data()),
                     std::min(bytes, buffer.size() - done));
@@ -159,10 +165,44 @@ double seconds_of(Device& device, const std::function<void(Stream*)>& run) {
   return best / runs;
 }
 
+/// The operands of a node as a plan would store them for a kernel, as far as the plan may.
+class StoredOperands {
+ public:
+  StoredOperands(const ChoiceQuery& query, const KernelEntry& entry)
+      : query_(query),
+        inputs_(query.inputs.begin(), query.inputs.end()),
+        outputs_(query.outputs.begin(), query.outputs.end()) {
+    if (entry.channels_last == nullptr) return;
+    const auto takes = entry.channels_last(query);
+    for (std::size_t i = 0; i < std::min(takes.inputs.size(), query.storable.inputs.size()); ++i) {
+      if (takes.inputs[i] && query.storable.inputs[i]) store(inputs_[i], takes.pad);
+    }
+    if (takes.output && query.storable.output) store(outputs_[0], 0);
+  }
+
+  bool any() const { return any_; }
+  KernelQuery query() const {
+    return {query_.op, inputs_, outputs_, query_.contract, query_.constants, query_.collectives};
+  }
+
+ private:
+  void store(Operand& operand, std::int64_t pad) {
+    auto format = channels_last_format(operand.spec);
+    if (!format) return;
+    format->pad = pad;
+    operand.channels_last = format;
+    any_ = true;
+  }
+
+  const ChoiceQuery& query_;
+  std::vector<Operand> inputs_, outputs_;
+  bool any_ = false;
+};
+
 /// The kernels of one node on one device.
 class Trials {
  public:
-  Trials(const KernelQuery& query, Device& device)
+  Trials(const ChoiceQuery& query, Device& device)
       : query_(query), device_(device), operands_(query, device) {}
 
   /// The first that computes anything is the one that is trusted.
@@ -195,7 +235,17 @@ class Trials {
               .wrong = true,
               .lasting = false};
     }
-    return {.seconds = seconds_of(device_, run)};
+    const StoredOperands stored(query_, entry);
+    return {.seconds =
+                stored.any() ? seconds_as_stored(entry, stored.query()) : seconds_of(device_, run)};
+  }
+
+  double seconds_as_stored(const KernelEntry& entry, const KernelQuery& query) {
+    const auto kernel = entry.prepare(query, device_);
+    const auto scratch = device_.allocate(kernel->scratch_bytes());
+    const Operands operands(query, device_);
+    return seconds_of(device_,
+                      [&](Stream* stream) { kernel->run(operands.args(scratch->data(), stream)); });
   }
 
   /// A kernel may have broken more than itself: then nothing that follows means anything.
@@ -210,7 +260,7 @@ class Trials {
     }
   }
 
-  const KernelQuery& query_;
+  const ChoiceQuery& query_;
   Device& device_;
   Operands operands_;
   std::optional<std::pair<std::string, KernelValues>> trusted_;
@@ -229,7 +279,7 @@ std::vector<std::size_t> by_trust(std::span<const KernelEntry* const> candidates
 }  // namespace
 
 std::vector<KernelTrial> DeviceStopwatch::time(std::span<const KernelEntry* const> candidates,
-                                               const KernelQuery& query, Device& device) {
+                                               const ChoiceQuery& query, Device& device) {
   Trials trials(query, device);
   std::vector<KernelTrial> results(candidates.size());
   for (const auto i : by_trust(candidates)) results[i] = trials.run(*candidates[i]);

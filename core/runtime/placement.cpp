@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/runtime/formats.h"
+
 namespace triptych {
 
 namespace {
@@ -39,7 +41,18 @@ std::string list_of_specs(const Graph& graph, Values values) {
 class Placer {
  public:
   Placer(const Graph& graph, std::span<Device* const> devices, const PlacementOptions& options)
-      : graph_(graph), devices_(devices), options_(options), home_(graph.values().size(), 0) {}
+      : graph_(graph),
+        devices_(devices),
+        options_(options),
+        home_(graph.values().size(), 0),
+        storable_(graph.values().size(), false) {
+    if (!options.channels_last) return;
+    for (const auto& value : graph.values()) {
+      storable_[value.id.index()] =
+          value.kind == ValueKind::Activation && channels_last_format(value.spec).has_value();
+    }
+    for (const auto& output : graph.outputs()) storable_[output.value.index()] = false;
+  }
 
   NodePlacement place(const Node& node) {
     auto placement = node.op->view()         ? NodePlacement{.device = home_of(node)}
@@ -99,7 +112,7 @@ class Placer {
       }
       if (!accepting.empty()) {
         placement.device = d;
-        choose(placement, query, accepting);
+        choose(placement, node, query, accepting);
         return placement;
       }
       if (has_entry && rule.forces()) break;
@@ -108,13 +121,21 @@ class Placer {
     fail(node, placement.refusals);
   }
 
-  void choose(NodePlacement& placement, const KernelQuery& query,
+  void choose(NodePlacement& placement, const Node& node, const KernelQuery& query,
               const std::vector<const KernelEntry*>& accepting) const {
     placement.kernel = accepting.front();
     if (accepting.size() == 1) return;
-    const auto choice = options_.chooser->choose(query, *devices_[placement.device], accepting);
+    const auto choice = options_.chooser->choose({query, storable_operands(node)},
+                                                 *devices_[placement.device], accepting);
     placement.kernel = choice.entry;
     placement.choice = choice.reason;
+  }
+
+  ChannelsLastOperands storable_operands(const Node& node) const {
+    ChannelsLastOperands storable;
+    for (const auto input : node.inputs) storable.inputs.push_back(storable_[input.index()]);
+    storable.output = !node.outputs.empty() && storable_[node.outputs[0].index()];
+    return storable;
   }
 
   /// The permitted entries of an operator: one by name, or those of some roles.
@@ -198,6 +219,7 @@ class Placer {
   std::span<Device* const> devices_;
   const PlacementOptions& options_;
   std::vector<std::size_t> home_;  ///< per value
+  std::vector<bool> storable_;     ///< per value
 };
 
 }  // namespace

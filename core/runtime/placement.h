@@ -47,6 +47,9 @@ struct PlacementOptions {
   /// Called where several kernels of device 0 accept a node and none is forced by name. nullptr:
   /// the first is chosen. Must outlive the call.
   KernelChooser* chooser = nullptr;
+  /// The plan may store activations channels last, so kernels are timed with such operands.
+  /// make_plan sets it.
+  bool channels_last = false;
   /// The device that is device 0's host (Backend::host). It runs the operators for which device 0
   /// has no kernel, and the nodes that optional kernels refuse. 0: none is.
   std::size_t host = 0;

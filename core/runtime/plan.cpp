@@ -380,17 +380,17 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   Plan plan;
   plan.devices = std::move(devices);
   plan.options = options;
+  const bool channels_last = options.channels_last && !options.keep_values;
+  plan.options.placement.channels_last = channels_last;
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
   if (!options.keep_values) {
     // Composites that it does not take after all are expanded again.
     plan.graph = expand_for(fuse_for(plan.graph, *plan.devices[0], options.placement), plan.devices,
                             options.placement);
   }
-  auto placements = place(plan.graph, plan.devices, options.placement);
+  auto placements = place(plan.graph, plan.devices, plan.options.placement);
   StoragePlan storage;
-  if (options.channels_last && !options.keep_values) {
-    storage = choose_formats(plan.graph, placements, options.placement);
-  }
+  if (channels_last) storage = choose_formats(plan.graph, placements, options.placement);
   if (options.concat_in_place && !options.keep_values) {
     find_concats_in_place(plan.graph, placements, options.placement, storage);
     find_slices_in_place(plan.graph, placements, options.placement, storage);

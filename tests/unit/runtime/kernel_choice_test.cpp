@@ -85,7 +85,7 @@ struct FakeStopwatch : KernelStopwatch {
   std::map<std::string_view, double> seconds;
   std::vector<std::string_view> asked;
 
-  std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates, const KernelQuery&,
+  std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates, const ChoiceQuery&,
                                 Device&) override {
     std::vector<KernelTrial> trials;
     for (const auto* entry : candidates) {
@@ -162,7 +162,7 @@ TEST_F(KernelChoiceTest, what_is_damaged_is_measured_again) {
   const PlacementOptions options;
   const NodeQuery query(graph, graph.nodes()[0], options);
   const KernelEntry* candidates[] = {&device.kernels()[0], &device.kernels()[1]};
-  const auto key = measurement_key(query, device, candidates);
+  const auto key = measurement_key({query}, device, candidates);
   for (const char* text : {"", "{", "[]", "{\"own\": 1}", "{\"own\": 1, \"lib\": [2]}"}) {
     cache.insert(key, text);
     EXPECT_EQ(place_relu().choice, "measured now: own 3 us, lib 2 us") << text;
@@ -270,6 +270,63 @@ struct Trial {
   MeasuringChooser chooser{stopwatch, cache,
                            [&](const std::string& warning) { told.push_back(warning); }};
 };
+
+/// Three runs, or one where both operands are stored channels last.
+struct Last : Plain {
+  Last(const KernelQuery& query, Device& device)
+      : Plain(query, device),
+        device_(dynamic_cast<ReferenceDevice&>(device)),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]) {}
+  static ChannelsLastOperands channels_last(const KernelQuery&) {
+    return {.inputs = {true}, .output = true, .pad = 1};
+  }
+  void run(const KernelArgs& args) override {
+    if (x_.channels_last && y_.channels_last) {
+      ++device_.kernels_run;
+      device_.require_owned(args.inputs[0], bytes_of(x_.spec.shape, *x_.channels_last));
+      device_.require_owned(args.outputs[0], bytes_of(y_.spec.shape, *y_.channels_last));
+    } else if (!x_.channels_last && !y_.channels_last) {
+      for (int i = 0; i < 3; ++i) Plain::run(args);
+    } else {
+      device_.kernels_run += 3;
+    }
+  }
+
+ private:
+  ReferenceDevice& device_;
+  Operand x_, y_;
+};
+
+TEST(KernelChoice, kernels_are_timed_with_operands_as_the_plan_may_store_them) {
+  auto last = kernel_entry<Last>("Relu", "last");
+  last.channels_last = &Last::channels_last;
+  ReferenceDevice device("toy:0", {last, kernel_entry<Slow>("Relu", "planes")});
+  Graph graph;
+  auto value = graph.add_input("x", {DType::F32, {1, 2, 3, 3}});
+  for (const char* name : {"first", "second", "third"}) {
+    value = graph.add_node(make_op(Unary(UnaryKind::Relu)), std::vector{value}, name)[0];
+  }
+  graph.mark_output("y", value);
+  DeviceStopwatch stopwatch;
+  MemoryCache cache;
+  MeasuringChooser chooser(stopwatch, cache);
+  const auto choices = [&](bool channels_last) {
+    Device* const devices[] = {&device};
+    std::vector<std::string> texts;
+    for (const auto& placement :
+         place(graph, devices, {.chooser = &chooser, .channels_last = channels_last})) {
+      texts.push_back(placement.choice);
+    }
+    return texts;
+  };
+  // Inputs and outputs of the graph stay planes.
+  const auto slow = HasSubstr("last 3e+06 us, planes 3e+06 us");
+  const auto quick = HasSubstr("last 1e+06 us, planes 3e+06 us");
+  EXPECT_THAT(choices(true), ElementsAre(slow, quick, slow));
+  EXPECT_THAT(choices(false), ElementsAre(slow, slow, slow));
+  EXPECT_EQ(device.allocated(), 0U);
+}
 
 TEST(KernelChoice, a_kernel_with_other_values_is_left_out_and_told_of_each_time) {
   // Though it is the quickest and stands first: the simplest of our own, the last, is trusted.
