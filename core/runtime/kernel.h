@@ -149,8 +149,9 @@ struct LevelTraffic {
 
 /// How large a kernel's rounding errors may be, within the operator's bound (ErrorBound).
 enum class Accuracy : std::uint8_t {
-  PlainSum,     ///< those of the sums that define the operator
-  Transformed,  ///< larger: it computes on sums and differences of operands, as Winograd's do
+  PlainSum,       ///< those of the sums that define the operator
+  Transformed,    ///< larger: it computes on sums and differences of operands, as Winograd's do
+  RoundedResult,  ///< larger: a sum is rounded to bfloat16, also where a float32 stores it
 };
 
 /// One line of a backend's kernel table. Entries of one operator stand best first. The first that

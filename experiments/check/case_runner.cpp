@@ -188,7 +188,7 @@ std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inp
 
 std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor> inputs,
                                             const std::vector<RefTensor>& expected,
-                                            Contract contract) {
+                                            Contract contract, Accuracy accuracy) {
   std::vector<TensorSpec> specs;
   specs.reserve(inputs.size());
   for (const auto& input : inputs) specs.push_back(input.spec);
@@ -200,6 +200,9 @@ std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor>
   }
   if (rounds_operands(contract) && multiplies_between(op, specs)) {
     bound.terms += 2 * unit_roundoff(DType::BF16) / unit_roundoff(DType::F32);
+  }
+  if (accuracy == Accuracy::RoundedResult) {
+    bound.terms += unit_roundoff(DType::BF16) / unit_roundoff(DType::F32);
   }
   std::vector<RefTensor> magnitude = expected;
   if (bound.terms > 0) magnitude = evaluate_reference(op, inputs);

@@ -39,10 +39,12 @@ std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inp
 
 /// Per output and element, the largest allowed distance from the reference (ErrorBound in op.h).
 /// Where the bf16 contracts round operands that a composite computes between its inputs and its
-/// outputs, which the reference does not do, that is allowed for.
+/// outputs, which the reference does not do, that is allowed for. So are the errors of a kernel of
+/// this accuracy.
 std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor> inputs,
                                             const std::vector<RefTensor>& expected,
-                                            Contract contract);
+                                            Contract contract,
+                                            Accuracy accuracy = Accuracy::PlainSum);
 
 /// Empty when every element is within its tolerance, else the first one that is not.
 std::string first_difference(const Tensor& actual, const RefTensor& expected,

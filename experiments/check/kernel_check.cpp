@@ -33,15 +33,22 @@ std::unique_ptr<Device> open_checked(const CheckRequest& request, bool lessons) 
 
 /// Errors of the outputs, by the operator's float64 reference.
 std::string wrong_value(const OpCase& test, const std::vector<Tensor>& inputs,
-                        const std::vector<Tensor>& outputs, Contract contract) {
+                        const std::vector<Tensor>& outputs, Contract contract, Accuracy accuracy) {
   const auto references = conformance::to_references(inputs);
   const auto expected = conformance::run_on_reference(*test.op, references, contract);
-  const auto allowed = conformance::tolerances(*test.op, references, expected, contract);
+  const auto allowed = conformance::tolerances(*test.op, references, expected, contract, accuracy);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto difference = conformance::first_difference(outputs[i], expected[i], allowed[i]);
     if (!difference.empty()) return fmt::format("output {}, {}", i, difference);
   }
   return "";
+}
+
+Accuracy accuracy_of(std::string_view kernel, const Op& op, const Device& device) {
+  for (const auto& entry : device.kernels()) {
+    if (entry.op == op.name() && entry.name == kernel) return entry.accuracy;
+  }
+  return Accuracy::PlainSum;
 }
 
 bool same_place(const KernelFinding& a, const KernelFinding& b) {
@@ -76,7 +83,8 @@ void check_case(const OpCase& test, Device& device, Contract contract, Checked& 
   try {
     const auto outputs =
         conformance::run_on_device(test, inputs, device, contract, nullptr, checked.kernel);
-    const auto wrong = wrong_value(test, inputs, outputs, contract);
+    const auto wrong =
+        wrong_value(test, inputs, outputs, contract, accuracy_of(checked.kernel, *test.op, device));
     if (!wrong.empty()) add_finding(checked, {"wrong value", test.name, wrong, std::nullopt});
   } catch (const UnsupportedError& error) {
     ++checked.refused;

@@ -189,7 +189,7 @@ bool is_taken(const KernelEntry* kernel, const std::vector<const KernelEntry*>& 
 /// steps of the teaching ladders. Only a library may refuse a query that its entry accepts.
 void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, const Subject& subject,
                      Contract contract, Kernels kernels,
-                     const std::function<void(const std::vector<Tensor>&)>& judge) {
+                     const std::function<void(const std::vector<Tensor>&, Accuracy)>& judge) {
   auto& device = device_of(subject);
   const auto accepting = accepting_kernels(test, inputs, device, contract);
   for (const auto* kernel : accepting) {
@@ -198,7 +198,8 @@ void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, cons
     SCOPED_TRACE(fmt::format("{} {}, kernel {}, {}", subject.backend, subject.machine, name,
                              to_string(contract)));
     try {
-      judge(run_on_device(test, inputs, device, contract, host_of(subject), name));
+      judge(run_on_device(test, inputs, device, contract, host_of(subject), name),
+            kernel->accuracy);
     } catch (const UnsupportedError& error) {
       EXPECT_EQ(kernel->role, KernelRole::Library) << error.what();
     }
@@ -211,7 +212,7 @@ TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
   SameBits bits;
   for (const auto& subject : subjects()) {
     for_each_kernel(test, inputs, subject, Contract::Bf16Exact, Kernels::All,
-                    [&](const auto& outputs) { bits.expect(outputs); });
+                    [&](const auto& outputs, Accuracy) { bits.expect(outputs); });
   }
 }
 
@@ -231,14 +232,18 @@ TEST_P(OnEveryBackend, is_within_the_bound_by_every_kernel) {
   for (const auto contract : {Contract::F32, Contract::Bf16}) {
     const auto expected = run_on_reference(*test.op, references, contract);
     const auto allowed = tolerances(*test.op, references, expected, contract);
+    const auto rounded =
+        tolerances(*test.op, references, expected, contract, Accuracy::RoundedResult);
+    const auto judge = [&](const std::vector<Tensor>& outputs, Accuracy accuracy) {
+      const auto& bounds = accuracy == Accuracy::RoundedResult ? rounded : allowed;
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        EXPECT_EQ(first_difference(outputs[i], expected[i], bounds[i]), "") << "output " << i;
+      }
+    };
     for (const auto& subject : subjects()) {
       if (!has_all_cases() && !stands_for_others(subject, test)) continue;
       const auto kernels = has_all_cases() ? Kernels::All : Kernels::NotTaken;
-      for_each_kernel(test, inputs, subject, contract, kernels, [&](const auto& outputs) {
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-          EXPECT_EQ(first_difference(outputs[i], expected[i], allowed[i]), "") << "output " << i;
-        }
-      });
+      for_each_kernel(test, inputs, subject, contract, kernels, judge);
     }
   }
 }
