@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/kernels/bf16_operands.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "core/base/exact_math.h"
 #include "core/base/float16.h"
@@ -50,9 +51,8 @@ Finish finish_of(const ChannelFinish& finish, std::int64_t channels) {
 
 /// y[image, column, row] = function(column, x[image, row, column]). A block moves a tile through
 /// shared memory: its warps read along x's rows, then write along y's.
-template <class Function>
-__global__ void repack_kernel(Global<const float> x, Global<float> y, Matrices m,
-                              Function function) {
+template <class In, class Out, class Function>
+__global__ void repack_kernel(Global<const In> x, Global<Out> y, Matrices m, Function function) {
   auto& tile = shared<RepackTile>().elements;
   const int lane = static_cast<int>(threadIdx.x) % kTile;
   const int warp = static_cast<int>(threadIdx.x) / kTile;
@@ -63,15 +63,16 @@ __global__ void repack_kernel(Global<const float> x, Global<float> y, Matrices m
     const std::int64_t image = t / m.across() / m.down();
     for (int r = warp; r < kTile; r += kWarps) {
       if (row + r < m.rows && column + lane < m.columns) {
-        const float value = x[image * m.x_image + (row + r) * m.columns + column + lane];
-        tile(r, lane) = value;
+        const In value = x[image * m.x_image + (row + r) * m.columns + column + lane];
+        tile(r, lane) = static_cast<float>(value);
       }
     }
     __syncthreads();
     for (int c = warp; c < kTile; c += kWarps) {
       if (row + lane < m.rows && column + c < m.columns) {
         const float value = tile(lane, c);
-        y[image * m.y_image + (column + c) * m.rows + row + lane] = function(column + c, value);
+        y[image * m.y_image + (column + c) * m.rows + row + lane] =
+            Out(function(column + c, value));
       }
     }
     __syncthreads();
@@ -97,30 +98,78 @@ __global__ void round_elements_kernel(Global<const float> x, Global<BFloat16> y,
   }
 }
 
-template <class Function>
-void launch_repack(Stream* stream, Global<const float> x, Global<float> y, const Matrices& m,
+/// One element per thread.
+__global__ void place_kernel(Global<const BFloat16> x, Global<BFloat16> y, PositionRows rows,
+                             Finish finish) {
+  for (auto i = global_thread(); i < rows.count * rows.channels; i += all_threads()) {
+    const BFloat16 value = x[i];
+    const std::int64_t channel = i % rows.channels;
+    y[i / rows.channels * rows.pitch + channel] =
+        BFloat16(finish(channel, static_cast<float>(value)));
+  }
+}
+
+template <class In, class Out, class Function>
+void launch_repack(Stream* stream, Global<const In> x, Global<Out> y, const Matrices& m,
                    const Function& function) {
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
   const auto tiles = m.count * m.down() * m.across();
   if (tiles == 0) return;
   const LaunchShape shape = {
       {static_cast<unsigned>(std::min(tiles, kMostBlocks))}, {kBlock}, sizeof(RepackTile)};
-  launch(stream, "repack", shape, repack_kernel<Function>, x, y, m, function);
+  launch(stream, "repack", shape, repack_kernel<In, Out, Function>, x, y, m, function);
+}
+
+Matrices packing(const ImageBlock& block) {
+  return {block.images, block.channels, block.plane, block.stride, block.channels * block.plane};
+}
+
+Matrices unpacking(const ImageBlock& block) {
+  return {block.images, block.plane, block.channels, block.channels * block.plane, block.stride};
 }
 
 void pack(Stream* stream, const float* x, float* y, const ImageBlock& block, bool round) {
-  const Matrices m = {block.images, block.channels, block.plane, block.stride,
-                      block.channels * block.plane};
-  launch_repack(stream, Global<const float>(x, block.span()), Global(y, block.elements()), m,
-                Pack{round});
+  launch_repack(stream, Global<const float>(x, block.span()), Global(y, block.elements()),
+                packing(block), Pack{round});
 }
 
 void unpack(Stream* stream, const float* x, float* y, const ImageBlock& block,
             const ChannelFinish& finish) {
-  const Matrices m = {block.images, block.plane, block.channels, block.channels * block.plane,
-                      block.stride};
-  launch_repack(stream, Global<const float>(x, block.elements()), Global(y, block.span()), m,
-                finish_of(finish, block.channels));
+  launch_repack(stream, Global<const float>(x, block.elements()), Global(y, block.span()),
+                unpacking(block), finish_of(finish, block.channels));
+}
+
+/// Whole pieces of channels are moved in 16 bytes.
+void pack_bf16(Stream* stream, const float* x, void* y, const ImageBlock& block) {
+  if (block.elements() == 0) return;
+  const Global<const float> from(x, block.span());
+  const Global to(static_cast<BFloat16*>(y), block.elements());
+  if (block.channels % kPieceElements != 0) {
+    launch_repack(stream, from, to, packing(block), Pack{false});
+    return;
+  }
+  round_images(stream, {.x = from,
+                        .y = to,
+                        .images = block.images,
+                        .image_stride = block.stride,
+                        .channels = block.channels,
+                        .positions = block.plane});
+}
+
+void unpack_bf16(Stream* stream, const void* x, float* y, const ImageBlock& block,
+                 const ChannelFinish& finish) {
+  launch_repack(stream, Global(static_cast<const BFloat16*>(x), block.elements()),
+                Global(y, block.span()), unpacking(block), finish_of(finish, block.channels));
+}
+
+void place_bf16(Stream* stream, const void* x, void* y, const PositionRows& rows,
+                const ChannelFinish& finish) {
+  if (rows.count == 0) return;
+  const auto elements = rows.count * rows.channels;
+  launch(stream, "place_positions", one_dimension(elements), place_kernel,
+         Global(static_cast<const BFloat16*>(x), elements),
+         Global(static_cast<BFloat16*>(y), (rows.count - 1) * rows.pitch + rows.channels), rows,
+         finish_of(finish, rows.channels));
 }
 
 void finish(Stream* stream, float* y, const ImageBlock& block, const ChannelFinish& finish) {
@@ -138,7 +187,8 @@ void round_all(Stream* stream, const float* x, void* y, std::int64_t elements) {
 }  // namespace
 
 const Repacking& repacking() {
-  static constexpr Repacking functions = {&pack, &unpack, &finish, &round_all};
+  static constexpr Repacking functions = {&pack,        &unpack,     &finish,   &pack_bf16,
+                                          &unpack_bf16, &place_bf16, &round_all};
   return functions;
 }
 

@@ -26,6 +26,12 @@ struct ChannelFinish {
   bool relu = false;
 };
 
+/// Positions whose channels lie together, `pitch` elements from a position to the next.
+struct PositionRows {
+  std::int64_t count = 0, channels = 1;
+  std::int64_t pitch = 1;
+};
+
 /// The functions of one build.
 struct Repacking {
   /// x as the block lies, y packed. They do not overlap. `round`: to bfloat16, kept in float32.
@@ -35,6 +41,13 @@ struct Repacking {
                  const ChannelFinish& finish);
   /// In place, on a block as it lies.
   void (*finish)(Stream* stream, float* y, const ImageBlock& block, const ChannelFinish& finish);
+  /// As pack and unpack, with the packed elements in bfloat16.
+  void (*pack_bf16)(Stream* stream, const float* x, void* y, const ImageBlock& block);
+  void (*unpack_bf16)(Stream* stream, const void* x, float* y, const ImageBlock& block,
+                      const ChannelFinish& finish);
+  /// bfloat16 to bfloat16: x dense, y with the pitch of the rows.
+  void (*place_bf16)(Stream* stream, const void* x, void* y, const PositionRows& rows,
+                     const ChannelFinish& finish);
   /// float32 to bfloat16, one after another.
   void (*round)(Stream* stream, const float* x, void* y, std::int64_t elements);
 };

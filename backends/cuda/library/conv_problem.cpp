@@ -52,6 +52,13 @@ std::int64_t image_stride(const Operand& operand) {
   return operand.is_dense() ? 0 : operand.outer_stride;
 }
 
+/// Elements from a position of an operand that is stored channels last to the next. 0: its channels
+/// are dense.
+std::int64_t pitch_of(const Operand& operand) {
+  if (!operand.channels_last || operand.channels_last->pitch == operand.spec.shape[1]) return 0;
+  return operand.channels_last->pitch;
+}
+
 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
 Verdict accepts_operands(const KernelQuery& query) {
@@ -75,6 +82,9 @@ Verdict accepts_conv(const KernelQuery& query, Layout layout) {
     return Verdict::no(fmt::format("no library states the order of its sums, as {} asks",
                                    to_string(query.contract)));
   }
+  if (layout == Layout::NhwcBf16 && query.contract != Contract::Bf16) {
+    return Verdict::no("rounds operands to bfloat16, which bf16 asks for");
+  }
   if (layout == Layout::Nchw && query.contract != Contract::F32) {
     return Verdict::no("does not round operands where they lie; cudnn-nhwc does");
   }
@@ -95,6 +105,12 @@ ConvProblem conv_problem(const KernelQuery& query, Layout layout) {
   const auto roles = roles_of(query);
   ConvProblem problem = {.pass = roles.pass, .geometry = roles.geometry, .layout = layout};
   if (layout == Layout::Nhwc) return problem;
+  if (layout == Layout::NhwcBf16) {
+    const bool finished = finish_of(query).any();
+    problem.x_pitch = finished && roles.pass == Pass::DataGradient ? 0 : pitch_of(*roles.x);
+    problem.y_pitch = finished && roles.pass == Pass::Forward ? 0 : pitch_of(*roles.y);
+    return problem;
+  }
   problem.x_image = image_stride(*roles.x);
   problem.y_image = image_stride(*roles.y);
   problem.x_alignment = alignment_of(*roles.x);
@@ -104,6 +120,12 @@ ConvProblem conv_problem(const KernelQuery& query, Layout layout) {
     problem.bias = query.inputs.size() > 2 && query.as<Conv>().activation.empty();
   }
   return problem;
+}
+
+Finish finish_of(const KernelQuery& query) {
+  if (query.op.name() == ConvWeightGradient::kName) return {};
+  return {.bias = query.inputs.size() > 2,
+          .relu = query.op.name() == Conv::kName && query.as<Conv>().activation == "relu"};
 }
 
 ConvTensors conv_tensors(Pass pass) {

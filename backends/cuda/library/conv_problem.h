@@ -7,14 +7,24 @@
 
 namespace triptych::cuda::cudnn {
 
-/// Whether cuDNN can serve this node, with operands in their own layout (Nchw, float32 only), or
-/// copied, rounded by the contract, with the channels innermost (Nhwc).
+/// Whether cuDNN can serve this node: with operands in their own layout (Nchw, `f32` only), with
+/// copies in float32 that are rounded by the contract and have the channels innermost (Nhwc), or
+/// with such operands in bfloat16 (NhwcBf16, `bf16` only).
 Verdict accepts_conv(const KernelQuery& query, Layout layout);
 
 /// The problem of a node that is accepted. A forward convolution's bias is cuDNN's in Nchw. It is
-/// left to the caller in Nhwc, before a ReLU, and of a data gradient. So is the ReLU: cuDNN's turns
-/// NaN into 0.
+/// left to the caller in other layouts, before a ReLU, and of a data gradient. So is the ReLU:
+/// cuDNN's turns NaN into 0. In NhwcBf16 images that are stored channels last have their pitch,
+/// except for a result that the caller finishes, which is dense.
 ConvProblem conv_problem(const KernelQuery& query, Layout layout);
+
+/// A bias that the node adds to its result, and a cut at 0.
+struct Finish {
+  bool bias = false, relu = false;
+
+  bool any() const { return bias || relu; }
+};
+Finish finish_of(const KernelQuery& query);
 
 /// Which tensors of the problem the node's first two inputs and its output are.
 struct ConvTensors {

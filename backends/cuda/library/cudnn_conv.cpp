@@ -1,5 +1,5 @@
-// Conv, ConvTranspose and ConvWeightGradient by cuDNN: on operands as they lie (f32), or on copies
-// with the channels innermost, rounded where the contract says so.
+// Conv, ConvTranspose and ConvWeightGradient by cuDNN: on operands as they lie (f32), on copies
+// with the channels innermost, rounded where the contract says so, or on bfloat16 (bf16).
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -8,6 +8,7 @@
 #include "backends/cuda/library/conv_problem.h"
 #include "backends/cuda/library/cudnn_planner.h"
 #include "backends/cuda/library/library_kernels.h"
+#include "core/base/float16.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 
@@ -127,8 +128,13 @@ Verdict accepted(const KernelQuery& query, Layout layout) {
   return cudnn::accepts_conv(query, layout);
 }
 
-bool has_relu(const KernelQuery& query, const ConvProblem& problem) {
-  return problem.pass == Pass::Forward && query.as<Conv>().activation == "relu";
+ChannelFinish channel_finish(const cudnn::Finish& finish, const KernelArgs& args) {
+  return {finish.bias ? args.in<float>(2) : nullptr, finish.relu};
+}
+
+/// Bytes of a part of scratch memory, so that the next one is aligned.
+std::size_t aligned(std::int64_t bytes) {
+  return static_cast<std::size_t>((bytes + 255) / 256 * 256);
 }
 
 /// On operands in their own layout, f32 only.
@@ -138,9 +144,8 @@ class InPlaceConv : public Kernel {
 
   InPlaceConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nchw)),
-        relu_(has_relu(query, problem_)),
-        adds_bias_(problem_.pass != Pass::WeightGradient && query.inputs.size() > 2 &&
-                   !problem_.bias),
+        relu_(cudnn::finish_of(query).relu),
+        adds_bias_(cudnn::finish_of(query).bias && !problem_.bias),
         y_(block_of(query.outputs[0])),
         execution_(library_of(device),
                    library_of(device).planner().plan(problem_, query.contract)) {}
@@ -176,8 +181,7 @@ class ChannelsLastConv : public Kernel {
 
   ChannelsLastConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nhwc)),
-        has_bias_(problem_.pass != Pass::WeightGradient && query.inputs.size() > 2),
-        relu_(has_relu(query, problem_)),
+        finish_(cudnn::finish_of(query)),
         round_(query.contract == Contract::Bf16),
         inputs_{block_of(query.inputs[0]), block_of(query.inputs[1])},
         output_(block_of(query.outputs[0])),
@@ -201,20 +205,96 @@ class ChannelsLastConv : public Kernel {
         {tensors.inputs[0], packed[0]}, {tensors.inputs[1], packed[1]}, {tensors.output, result}};
     execution_.run(pointers, result + result_bytes(), stream_of(args));
     f.unpack(args.stream, reinterpret_cast<const float*>(result), args.out<float>(0), output_,
-             {has_bias_ ? args.in<float>(2) : nullptr, relu_});
+             channel_finish(finish_, args));
   }
 
  private:
-  static std::size_t aligned(std::int64_t bytes) {
-    return static_cast<std::size_t>((bytes + 255) / 256 * 256);
-  }
   std::size_t packed_bytes(int input) const { return aligned(inputs_[input].elements() * 4); }
   std::size_t result_bytes() const { return aligned(output_.elements() * 4); }
 
   ConvProblem problem_;
-  bool has_bias_, relu_, round_;
+  cudnn::Finish finish_;
+  bool round_;
   ImageBlock inputs_[2];
   ImageBlock output_;
+  Execution execution_;
+};
+
+/// On bfloat16 with the channels innermost. Images that are stored so are taken, and written, where
+/// they lie. Other operands are rounded into scratch memory. A result that is not stored in
+/// bfloat16 is widened, so it is rounded in any case.
+class Bf16Conv : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::NhwcBf16); }
+
+  static ChannelsLastOperands channels_last(const KernelQuery& query) {
+    const auto is_image = [&](const Operand& operand) {
+      constexpr std::int64_t kWholePieces = 8;  // of 16 bytes, as cuDNN aligns them
+      const auto& shape = operand.spec.shape;
+      return query.contract == Contract::Bf16 && shape.rank() == 4 && shape[1] % kWholePieces == 0;
+    };
+    if (query.op.name() == ConvWeightGradient::kName) {
+      return {.inputs = {is_image(query.inputs[0]), is_image(query.inputs[1])}};
+    }
+    return {.inputs = {is_image(query.inputs[0])}, .output = is_image(query.outputs[0])};
+  }
+
+  Bf16Conv(const KernelQuery& query, Device& device)
+      : problem_(cudnn::conv_problem(query, Layout::NhwcBf16)),
+        finish_(cudnn::finish_of(query)),
+        inputs_{query.inputs[0], query.inputs[1]},
+        output_(query.outputs[0]),
+        execution_(library_of(device),
+                   library_of(device).planner().plan(problem_, query.contract)) {}
+
+  std::size_t scratch_bytes() const override {
+    return packed_bytes(0) + packed_bytes(1) + result_bytes() + execution_.workspace_bytes();
+  }
+
+  void run(const KernelArgs& args) override {
+    std::byte* const scratch[] = {args.scratch, args.scratch + packed_bytes(0)};
+    std::byte* const workspace = scratch[1] + packed_bytes(1) + result_bytes();
+    std::byte* const result = writes_in_place() ? args.outputs[0] : scratch[1] + packed_bytes(1);
+    const void* operands[2];
+    for (const std::size_t i : {0, 1}) {
+      operands[i] = inputs_[i].channels_last ? args.inputs[i] : scratch[i];
+      if (inputs_[i].channels_last) continue;
+      gpu::repacking().pack_bf16(args.stream, args.in<float>(i), scratch[i], block_of(inputs_[i]));
+    }
+    const auto tensors = cudnn::conv_tensors(problem_.pass);
+    const Pointer pointers[] = {{tensors.inputs[0], operands[0]},
+                                {tensors.inputs[1], operands[1]},
+                                {tensors.output, result}};
+    execution_.run(pointers, workspace, stream_of(args));
+    if (!writes_in_place()) finish(args, result);
+  }
+
+ private:
+  bool writes_in_place() const { return output_.channels_last && !finish_.any(); }
+  std::size_t packed_bytes(int input) const {
+    return inputs_[input].channels_last ? 0 : bytes_of(inputs_[input]);
+  }
+  std::size_t result_bytes() const { return writes_in_place() ? 0 : bytes_of(output_); }
+  static std::size_t bytes_of(const Operand& operand) {
+    return aligned(operand.spec.shape.elements() * static_cast<std::int64_t>(sizeof(BFloat16)));
+  }
+
+  void finish(const KernelArgs& args, const std::byte* result) const {
+    const auto block = block_of(output_);
+    const auto finish = channel_finish(finish_, args);
+    if (output_.channels_last) {
+      gpu::repacking().place_bf16(
+          args.stream, result, args.outputs[0],
+          {block.images * block.plane, block.channels, output_.channels_last->pitch}, finish);
+    } else {
+      gpu::repacking().unpack_bf16(args.stream, result, args.out<float>(0), block, finish);
+    }
+  }
+
+  ConvProblem problem_;
+  cudnn::Finish finish_;
+  Operand inputs_[2];
+  Operand output_;
   Execution execution_;
 };
 
@@ -224,6 +304,10 @@ void add_cudnn_kernels(std::vector<KernelEntry>& list) {
   for (const auto op : {Conv::kName, ConvTranspose::kName, ConvWeightGradient::kName}) {
     list.push_back(kernel_entry<InPlaceConv>(op, "cudnn", KernelRole::Library));
     list.push_back(kernel_entry<ChannelsLastConv>(op, "cudnn-nhwc", KernelRole::Library));
+    auto bf16 = kernel_entry<Bf16Conv>(op, "cudnn-bf16", KernelRole::Library);
+    bf16.channels_last = &Bf16Conv::channels_last;
+    bf16.accuracy = Accuracy::RoundedResult;
+    list.push_back(bf16);
   }
 }
 

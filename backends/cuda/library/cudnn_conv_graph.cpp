@@ -10,7 +10,7 @@
 namespace triptych::cuda::cudnn {
 namespace {
 
-/// Type of all tensors, products and sums.
+/// Type of products and sums.
 constexpr cudnnDataType_t kFloat = CUDNN_DATA_FLOAT;
 
 /// Tensors between two operations of the graph, which no memory holds.
@@ -20,17 +20,20 @@ struct TensorDescription {
   std::int64_t id = 0;
   std::int64_t sizes[4] = {};  ///< [N, C, H, W], for every layout
   std::int64_t image = 0;      ///< elements from image to image. 0: dense
+  std::int64_t pitch = 0;      ///< elements from position to position. 0: the channels
   std::int64_t alignment = 16;
   bool is_virtual = false;
 };
 
 Descriptor make_tensor(const TensorDescription& t, Layout layout) {
   const auto [n, c, h, w] = t.sizes;
-  const auto image = t.image == 0 ? c * h * w : t.image;
+  const auto pitch = t.pitch == 0 ? c : t.pitch;
+  const auto image = t.image == 0 ? pitch * h * w : t.image;
   const std::int64_t nchw[] = {image, h * w, w, 1};
-  const std::int64_t nhwc[] = {image, 1, w * c, c};
+  const std::int64_t nhwc[] = {image, 1, w * pitch, pitch};
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, kFloat);
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
+             layout == Layout::NhwcBf16 ? CUDNN_DATA_BFLOAT16 : kFloat);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(t.sizes));
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES,
              std::span<const std::int64_t>(layout == Layout::Nchw ? nchw : nhwc));
@@ -166,6 +169,18 @@ const char* name_of(Pass pass) {
   return "weight gradient";
 }
 
+const char* name_of(Layout layout) {
+  switch (layout) {
+    case Layout::Nchw:
+      return "nchw";
+    case Layout::Nhwc:
+      return "nhwc";
+    case Layout::NhwcBf16:
+      break;
+  }
+  return "nhwc bf16";
+}
+
 }  // namespace
 
 void check(cudnnStatus_t status, const char* doing) {
@@ -186,13 +201,14 @@ std::string to_string(const ConvProblem& problem) {
     return fmt::format("{},{}", values[0], values[1]);
   };
   return fmt::format(
-      "{} x {}x{}x{}x{} by {} aligned {}, w {}x{}x{}x{} aligned {}, y {}x{} by {} aligned {}, pads "
-      "{};{}, strides {}, dilations {}, {}{}",
+      "{} x {}x{}x{}x{} by {} pitch {} aligned {}, w {}x{}x{}x{} aligned {}, y {}x{} by {} pitch "
+      "{} "
+      "aligned {}, pads {};{}, strides {}, dilations {}, {}{}",
       name_of(problem.pass), g.batch, g.in_channels, w.in[0], w.in[1], problem.x_image,
-      problem.x_alignment, g.out_channels, g.group_in(), w.kernel[0], w.kernel[1],
-      problem.w_alignment, w.out[0], w.out[1], problem.y_image, problem.y_alignment,
-      pair(w.pad_begin), pair(w.pad_end), pair(w.stride), pair(w.dilation),
-      problem.layout == Layout::Nchw ? "nchw" : "nhwc", problem.bias ? ", bias" : "");
+      problem.x_pitch, problem.x_alignment, g.out_channels, g.group_in(), w.kernel[0], w.kernel[1],
+      problem.w_alignment, w.out[0], w.out[1], problem.y_image, problem.y_pitch,
+      problem.y_alignment, pair(w.pad_begin), pair(w.pad_end), pair(w.stride), pair(w.dilation),
+      name_of(problem.layout), problem.bias ? ", bias" : "");
 }
 
 OperationGraph make_graph(const ConvProblem& problem) {
@@ -202,6 +218,7 @@ OperationGraph make_graph(const ConvProblem& problem) {
   const auto x = builder.tensor({.id = kX,
                                  .sizes = {g.batch, g.in_channels, window.in[0], window.in[1]},
                                  .image = problem.x_image,
+                                 .pitch = problem.x_pitch,
                                  .alignment = problem.x_alignment});
   const auto w =
       builder.tensor({.id = kW,
@@ -210,6 +227,7 @@ OperationGraph make_graph(const ConvProblem& problem) {
   TensorDescription result = {.id = kY,
                               .sizes = {g.batch, g.out_channels, window.out[0], window.out[1]},
                               .image = problem.y_image,
+                              .pitch = problem.y_pitch,
                               .alignment = problem.y_alignment};
   const auto y = builder.tensor(result);
   if (!problem.bias) {

@@ -11,19 +11,20 @@
 namespace triptych::cuda::cudnn {
 
 enum class Pass { Forward, DataGradient, WeightGradient };
-/// Images as [N, C, H, W], or with the channels innermost.
-enum class Layout { Nchw, Nhwc };
+/// Images as [N, C, H, W], or with the channels innermost, in float32 or all in bfloat16.
+enum class Layout { Nchw, Nhwc, NhwcBf16 };
 
 /// Names of the graph's tensors. A gradient's output is the tensor that it is the gradient of.
 enum TensorId : std::int64_t { kX = 1, kW = 2, kY = 3, kBias = 4 };
 
-/// y = w * x and its gradients, all in float32. With `bias` (forward only) y = w * x + bias.
+/// y = w * x and its gradients, with sums in float32. With `bias` (forward only) y = w * x + bias.
 struct ConvProblem {
   Pass pass = Pass::Forward;
   ConvGeometry geometry;
   Layout layout = Layout::Nchw;
   bool bias = false;
   std::int64_t x_image = 0, y_image = 0;  ///< elements from image to image. 0: dense
+  std::int64_t x_pitch = 0, y_pitch = 0;  ///< from position to position, channels innermost. 0: C
   std::int64_t x_alignment = 16, w_alignment = 16, y_alignment = 16;  ///< bytes
 };
 

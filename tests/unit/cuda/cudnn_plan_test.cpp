@@ -43,21 +43,19 @@ std::map<std::string, ConvProblem> unet_l_problems(Layout layout, Contract contr
 struct Family {
   Contract contract;
   Layout layout;
+  const char* name;
 };
 
 class UNetL : public testing::TestWithParam<Family> {};
 INSTANTIATE_TEST_SUITE_P(Plans, UNetL,
-                         testing::Values(Family{Contract::F32, Layout::Nchw},
-                                         Family{Contract::F32, Layout::Nhwc},
-                                         Family{Contract::Bf16, Layout::Nhwc}),
-                         [](const testing::TestParamInfo<Family>& tested) {
-                           return std::string(tested.param.contract == Contract::F32 ? "f32"
-                                                                                     : "bf16") +
-                                  (tested.param.layout == Layout::Nchw ? "_nchw" : "_nhwc");
-                         });
+                         testing::Values(Family{Contract::F32, Layout::Nchw, "f32_nchw"},
+                                         Family{Contract::F32, Layout::Nhwc, "f32_nhwc"},
+                                         Family{Contract::Bf16, Layout::Nhwc, "bf16_nhwc"},
+                                         Family{Contract::Bf16, Layout::NhwcBf16, "bf16_native"}),
+                         [](const auto& tested) { return tested.param.name; });
 
 TEST_P(UNetL, every_convolution_and_gradient_has_a_plan_that_the_contract_allows) {
-  const auto [contract, layout] = GetParam();
+  const auto [contract, layout, family] = GetParam();
   const auto problems = unet_l_problems(layout, contract);
   std::map<Pass, int> passes;
   Planner planner(h200());
@@ -67,7 +65,7 @@ TEST_P(UNetL, every_convolution_and_gradient_has_a_plan_that_the_contract_allows
       const auto plan = planner.plan(problem, contract);
       EXPECT_THAT(plan.json, HasSubstr("\"engineId\":" + std::to_string(plan.engine))) << name;
     } catch (const std::exception& error) {
-      ADD_FAILURE() << name << ": " << error.what();
+      ADD_FAILURE() << family << ": " << name << ": " << error.what();
     }
   }
   for (const auto pass : {Pass::Forward, Pass::DataGradient, Pass::WeightGradient}) {
@@ -94,6 +92,20 @@ TEST(CudnnPlanner, the_contract_decides_on_tensor_cores) {
     const auto exact = planner.plan(small_problem(pass), Contract::F32);
     const auto rounded = planner.plan(small_problem(pass), Contract::Bf16);
     EXPECT_NE(exact.engine, rounded.engine) << "pass " << static_cast<int>(pass);
+  }
+}
+
+TEST(CudnnPlanner, bfloat16_operands_have_their_own_engines_and_pitch) {
+  Planner planner(h200());
+  for (const auto pass : {Pass::Forward, Pass::DataGradient, Pass::WeightGradient}) {
+    auto problem = small_problem(pass);
+    const auto copied = planner.plan(problem, Contract::Bf16);
+    problem.layout = Layout::NhwcBf16;
+    const auto stored = planner.plan(problem, Contract::Bf16);
+    EXPECT_NE(copied.engine, stored.engine) << "pass " << static_cast<int>(pass);
+    EXPECT_THAT(stored.json, HasSubstr("CUDNN_DATA_BFLOAT16"));
+    problem.x_pitch = 128;
+    EXPECT_THAT(planner.plan(problem, Contract::Bf16).json, HasSubstr("[524288,1,8192,128]"));
   }
 }
 
@@ -202,9 +214,38 @@ TEST(CudnnAccepts, says_why_not) {
   for (const auto layout : {Layout::Nchw, Layout::Nhwc}) {
     EXPECT_THAT(verdict_on(conv, Contract::Bf16Exact, layout).reason, HasSubstr("order"));
   }
+  EXPECT_TRUE(verdict_on(conv, Contract::Bf16, Layout::NhwcBf16).accepted);
+  EXPECT_THAT(verdict_on(conv, Contract::F32, Layout::NhwcBf16).reason, HasSubstr("bf16 asks for"));
   conv.pads = {1, 0, 0, 0};
   EXPECT_THAT(verdict_on(conv, Contract::F32, Layout::Nhwc).reason,
               HasSubstr("pads both sides alike, not 1 and 0"));
+}
+
+/// The problem of a node with a bias whose input and result are parts of concats.
+template <class Op>
+ConvProblem pitched_problem(const Op& op, bool bias) {
+  const Operand x = {{DType::F32, {2, 8, 16, 16}}, 0, ChannelsLast{.pitch = 24}};
+  const Operand y = {{DType::F32, {2, 8, 16, 16}}, 0, ChannelsLast{.pitch = 32}};
+  std::vector<Operand> inputs = {x, Operand::dense({DType::F32, {8, 8, 1, 1}})};
+  if (bias) inputs.push_back(Operand::dense({DType::F32, {8}}));
+  const std::vector<const Tensor*> constants(inputs.size());
+  return conv_problem({op, inputs, {&y, 1}, Contract::Bf16, constants}, Layout::NhwcBf16);
+}
+
+TEST(CudnnProblem, images_have_their_pitch_but_a_result_that_is_finished_is_dense) {
+  const auto forward = pitched_problem(Conv(), false);
+  EXPECT_EQ(forward.x_pitch, 24);
+  EXPECT_EQ(forward.y_pitch, 32);
+  const auto transposed = pitched_problem(ConvTranspose(), false);
+  EXPECT_EQ(transposed.x_pitch, 32);
+  EXPECT_EQ(transposed.y_pitch, 24);
+  EXPECT_EQ(pitched_problem(Conv(), true).y_pitch, 0);
+  EXPECT_EQ(pitched_problem(Conv(), true).x_pitch, 24);
+  EXPECT_EQ(pitched_problem(ConvTranspose(), true).x_pitch, 0);
+  EXPECT_EQ(pitched_problem(ConvTranspose(), true).y_pitch, 24);
+  Conv relu;
+  relu.activation = "relu";
+  EXPECT_EQ(pitched_problem(relu, false).y_pitch, 0);
 }
 
 }  // namespace

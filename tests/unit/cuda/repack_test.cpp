@@ -52,6 +52,12 @@ std::vector<float> numbered(std::int64_t count) {
   return values;
 }
 
+std::vector<float> widened(const std::vector<BFloat16>& values) {
+  std::vector<float> wide;
+  for (const auto value : values) wide.push_back(static_cast<float>(value));
+  return wide;
+}
+
 constexpr ImageBlock kBlocks[] = {{2, 3, 5, 15},  {1, 1, 7, 7},     {3, 40, 33, 2000},
                                   {2, 33, 1, 33}, {2, 1, 100, 300}, {1, 64, 64, 64 * 64},
                                   {0, 3, 5, 15}};
@@ -121,6 +127,54 @@ TEST_P(Repack, unpacks_with_bias_and_relu_and_keeps_the_gaps) {
                               }),
                 ElementsAreArray(expected));
   }
+}
+
+constexpr ImageBlock kWholePieces[] = {{2, 8, 5, 45}, {3, 24, 36, 24 * 36}, {2, 16, 1, 16}};
+
+TEST_P(Repack, packs_in_bfloat16) {
+  std::vector<ImageBlock> blocks(std::begin(kBlocks), std::end(kBlocks));
+  blocks.insert(blocks.end(), std::begin(kWholePieces), std::end(kWholePieces));
+  for (const auto& block : blocks) {
+    const auto x = numbered(span(block));
+    std::vector<float> expected(static_cast<std::size_t>(block.elements()));
+    for_each_element(block,
+                     [&](auto at, auto packed, auto) { expected[packed] = round_to_bf16(x[at]); });
+    const auto y = result<BFloat16>(
+        x, expected.size(),
+        [&](Stream* s, const float* from, BFloat16* to) { f.pack_bf16(s, from, to, block); });
+    EXPECT_THAT(widened(y), ElementsAreArray(expected));
+  }
+}
+
+TEST_P(Repack, unpacks_and_places_bfloat16_with_bias_and_relu) {
+  constexpr std::int64_t kImages = 2, kChannels = 40, kPlane = 9, kPitch = 56;
+  constexpr std::int64_t kElements = kImages * kChannels * kPlane;
+  constexpr ImageBlock block = {kImages, kChannels, kPlane, kChannels * kPlane + 3};
+  const auto x = numbered(kElements);
+  std::vector<float> bias(kChannels);
+  for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = c % 2 == 0 ? 0.5F : -90.0F;
+  const auto on_device = copy_to_device(device, bias);
+  const auto narrow = copy_to_device(device, std::vector<BFloat16>(kElements));
+  const ChannelFinish finish = {reinterpret_cast<const float*>(on_device->data()), true};
+  std::vector<float> planes(static_cast<std::size_t>(block.span()));
+  std::vector<float> placed(((kImages * kPlane) - 1) * kPitch + kChannels);
+  for_each_element(block, [&](auto at, auto packed, auto channel) {
+    const float sum = std::fmax(round_to_bf16(x[packed]) + bias[channel], 0.0F);
+    planes[at] = sum;
+    placed[packed / kChannels * kPitch + channel] = round_to_bf16(sum);
+  });
+  EXPECT_THAT(result<float>(x, planes.size(),
+                            [&](Stream* s, const float* from, float* to) {
+                              f.round(s, from, narrow->data(), kElements);
+                              f.unpack_bf16(s, narrow->data(), to, block, finish);
+                            }),
+              ElementsAreArray(planes));
+  const auto y =
+      result<BFloat16>(x, placed.size(), [&](Stream* s, const float* from, BFloat16* to) {
+        f.round(s, from, narrow->data(), kElements);
+        f.place_bf16(s, narrow->data(), to, {kImages * kPlane, kChannels, kPitch}, finish);
+      });
+  EXPECT_THAT(widened(y), ElementsAreArray(placed));
 }
 
 TEST_P(Repack, rounds_elements_to_bfloat16) {
