@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/bf16_operands.h"
+#include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/elementwise.cuh"
+#include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
 #include "core/base/float16.h"
 
@@ -98,21 +100,67 @@ __global__ void round_elements_kernel(Global<const float> x, Global<BFloat16> y,
   }
 }
 
-/// One element per thread.
+/// A piece of eight channels of a position per thread.
 __global__ void place_kernel(Global<const BFloat16> x, Global<BFloat16> y, PositionRows rows,
-                             Finish finish) {
-  for (auto i = global_thread(); i < rows.count * rows.channels; i += all_threads()) {
-    const BFloat16 value = x[i];
-    const std::int64_t channel = i % rows.channels;
-    y[i / rows.channels * rows.pitch + channel] =
-        BFloat16(finish(channel, static_cast<float>(value)));
+                             Divisor pieces, Finish finish) {
+  const std::int64_t all = rows.count * pieces.value();
+  for (auto i = global_thread(); i < all; i += all_threads()) {
+    const std::int64_t row = pieces.divide(static_cast<std::uint32_t>(i));
+    const std::int64_t channel = (i - row * pieces.value()) * kPieceElements;
+    const auto values = x.load<kPieceElements>(i * kPieceElements);
+    Vector<BFloat16, kPieceElements> finished;
+#pragma unroll
+    for (int e = 0; e < kPieceElements; ++e) {
+      finished[e] = BFloat16(finish(channel + e, static_cast<float>(values[e])));
+    }
+    y.store<kPieceElements>(row * rows.pitch + channel, finished);
   }
 }
+
+/// Planes of few elements, as those of weights: a block turns some channels of an image, and then
+/// writes their planes one after another.
+constexpr int kFewElements = 31, kTurnedChannels = 128;
+
+struct TurnedTile {
+  Shared<float, kFewElements, kTurnedChannels + 1> elements;
+};
+
+struct FewPlanes {
+  ImageBlock block;
+  Divisor plane, across;  ///< across: tiles of an image
+};
+
+__global__ void unpack_few_kernel(Global<const BFloat16> x, Global<float> y, FewPlanes of,
+                                  Finish finish) {
+  auto& tile = shared<TurnedTile>().elements;
+  const auto tiles = of.block.images * of.across.value();
+  const auto plane = static_cast<int>(of.block.plane);
+  for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    const std::int64_t image = of.across.divide(static_cast<std::uint32_t>(t));
+    const std::int64_t channel = (t - image * of.across.value()) * kTurnedChannels;
+    const std::int64_t left = of.block.channels - channel;
+    const int channels = left < kTurnedChannels ? static_cast<int>(left) : kTurnedChannels;
+    for (int i = static_cast<int>(threadIdx.x); i < plane * kTurnedChannels; i += kBlock) {
+      const int row = i / kTurnedChannels, column = i % kTurnedChannels;
+      if (column >= channels) continue;
+      const BFloat16 value = x[(image * plane + row) * of.block.channels + channel + column];
+      tile(row, column) = static_cast<float>(value);
+    }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < plane * channels; i += kBlock) {
+      const int column = static_cast<int>(of.plane.divide(static_cast<std::uint32_t>(i)));
+      const float value = tile(i - column * plane, column);
+      y[image * of.block.stride + channel * plane + i] = finish(channel + column, value);
+    }
+    __syncthreads();
+  }
+}
+
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
 
 template <class In, class Out, class Function>
 void launch_repack(Stream* stream, Global<const In> x, Global<Out> y, const Matrices& m,
                    const Function& function) {
-  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
   const auto tiles = m.count * m.down() * m.across();
   if (tiles == 0) return;
   const LaunchShape shape = {
@@ -158,18 +206,31 @@ void pack_bf16(Stream* stream, const float* x, void* y, const ImageBlock& block)
 
 void unpack_bf16(Stream* stream, const void* x, float* y, const ImageBlock& block,
                  const ChannelFinish& finish) {
-  launch_repack(stream, Global(static_cast<const BFloat16*>(x), block.elements()),
-                Global(y, block.span()), unpacking(block), finish_of(finish, block.channels));
+  const Global from(static_cast<const BFloat16*>(x), block.elements());
+  const Global to(y, block.span());
+  if (block.plane > kFewElements) {
+    launch_repack(stream, from, to, unpacking(block), finish_of(finish, block.channels));
+    return;
+  }
+  const auto across = ceil_div(block.channels, kTurnedChannels);
+  const auto tiles = block.images * across;
+  if (block.elements() == 0) return;
+  const LaunchShape shape = {
+      {static_cast<unsigned>(std::min(tiles, kMostBlocks))}, {kBlock}, sizeof(TurnedTile)};
+  launch(stream, "unpack_few", shape, unpack_few_kernel, from, to,
+         FewPlanes{block, Divisor(block.plane), Divisor(across)},
+         finish_of(finish, block.channels));
 }
 
 void place_bf16(Stream* stream, const void* x, void* y, const PositionRows& rows,
                 const ChannelFinish& finish) {
   if (rows.count == 0) return;
   const auto elements = rows.count * rows.channels;
-  launch(stream, "place_positions", one_dimension(elements), place_kernel,
+  const Divisor pieces(rows.channels / kPieceElements);
+  launch(stream, "place_positions", one_dimension(elements / kPieceElements), place_kernel,
          Global(static_cast<const BFloat16*>(x), elements),
          Global(static_cast<BFloat16*>(y), (rows.count - 1) * rows.pitch + rows.channels), rows,
-         finish_of(finish, rows.channels));
+         pieces, finish_of(finish, rows.channels));
 }
 
 void finish(Stream* stream, float* y, const ImageBlock& block, const ChannelFinish& finish) {

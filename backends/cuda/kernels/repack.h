@@ -45,7 +45,7 @@ struct Repacking {
   void (*pack_bf16)(Stream* stream, const float* x, void* y, const ImageBlock& block);
   void (*unpack_bf16)(Stream* stream, const void* x, float* y, const ImageBlock& block,
                       const ChannelFinish& finish);
-  /// bfloat16 to bfloat16: x dense, y with the pitch of the rows.
+  /// bfloat16 to bfloat16: x dense, y with the pitch of the rows. Multiples of eight channels.
   void (*place_bf16)(Stream* stream, const void* x, void* y, const PositionRows& rows,
                      const ChannelFinish& finish);
   /// float32 to bfloat16, one after another.

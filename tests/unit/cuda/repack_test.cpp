@@ -146,35 +146,54 @@ TEST_P(Repack, packs_in_bfloat16) {
   }
 }
 
-TEST_P(Repack, unpacks_and_places_bfloat16_with_bias_and_relu) {
-  constexpr std::int64_t kImages = 2, kChannels = 40, kPlane = 9, kPitch = 56;
-  constexpr std::int64_t kElements = kImages * kChannels * kPlane;
-  constexpr ImageBlock block = {kImages, kChannels, kPlane, kChannels * kPlane + 3};
-  const auto x = numbered(kElements);
-  std::vector<float> bias(kChannels);
-  for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = c % 2 == 0 ? 0.5F : -90.0F;
+/// Biases that cut some elements at 0.
+std::vector<float> biases(std::int64_t channels) {
+  std::vector<float> bias;
+  for (std::int64_t c = 0; c < channels; ++c) bias.push_back(c % 2 == 0 ? 0.5F : -90.0F);
+  return bias;
+}
+
+TEST_P(Repack, unpacks_bfloat16_with_bias_and_relu) {
+  for (const auto& block :
+       {ImageBlock{2, 40, 9, 363}, ImageBlock{3, 300, 9, 2700}, ImageBlock{1, 5, 31, 155},
+        ImageBlock{2, 7, 1, 7}, ImageBlock{2, 33, 70, 2310}, ImageBlock{0, 3, 5, 15}}) {
+    const auto x = numbered(block.elements());
+    const auto bias = biases(block.channels);
+    const auto on_device = copy_to_device(device, bias);
+    const auto narrow = copy_to_device(device, std::vector<BFloat16>(x.size()));
+    const ChannelFinish finish = {reinterpret_cast<const float*>(on_device->data()), true};
+    std::vector<float> expected(static_cast<std::size_t>(span(block)));
+    for_each_element(block, [&](auto at, auto packed, auto channel) {
+      expected[at] = std::fmax(round_to_bf16(x[packed]) + bias[channel], 0.0F);
+    });
+    EXPECT_THAT(result<float>(x, expected.size(),
+                              [&](Stream* s, const float* from, float* to) {
+                                f.round(s, from, narrow->data(), block.elements());
+                                f.unpack_bf16(s, narrow->data(), to, block, finish);
+                              }),
+                ElementsAreArray(expected));
+  }
+}
+
+TEST_P(Repack, places_bfloat16_with_bias_and_relu) {
+  constexpr std::int64_t kRows = 19, kChannels = 40, kPitch = 56;
+  const auto x = numbered(kRows * kChannels);
+  const auto bias = biases(kChannels);
   const auto on_device = copy_to_device(device, bias);
-  const auto narrow = copy_to_device(device, std::vector<BFloat16>(kElements));
+  const auto narrow = copy_to_device(device, std::vector<BFloat16>(x.size()));
   const ChannelFinish finish = {reinterpret_cast<const float*>(on_device->data()), true};
-  std::vector<float> planes(static_cast<std::size_t>(block.span()));
-  std::vector<float> placed(((kImages * kPlane) - 1) * kPitch + kChannels);
-  for_each_element(block, [&](auto at, auto packed, auto channel) {
-    const float sum = std::fmax(round_to_bf16(x[packed]) + bias[channel], 0.0F);
-    planes[at] = sum;
-    placed[packed / kChannels * kPitch + channel] = round_to_bf16(sum);
-  });
-  EXPECT_THAT(result<float>(x, planes.size(),
-                            [&](Stream* s, const float* from, float* to) {
-                              f.round(s, from, narrow->data(), kElements);
-                              f.unpack_bf16(s, narrow->data(), to, block, finish);
-                            }),
-              ElementsAreArray(planes));
+  std::vector<float> expected((kRows - 1) * kPitch + kChannels);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto row = i / kChannels, channel = i % kChannels;
+    expected[row * kPitch + channel] =
+        round_to_bf16(std::fmax(round_to_bf16(x[i]) + bias[channel], 0.0F));
+  }
   const auto y =
-      result<BFloat16>(x, placed.size(), [&](Stream* s, const float* from, BFloat16* to) {
-        f.round(s, from, narrow->data(), kElements);
-        f.place_bf16(s, narrow->data(), to, {kImages * kPlane, kChannels, kPitch}, finish);
+      result<BFloat16>(x, expected.size(), [&](Stream* s, const float* from, BFloat16* to) {
+        f.round(s, from, narrow->data(), kRows * kChannels);
+        f.place_bf16(s, narrow->data(), to, {kRows, kChannels, kPitch}, finish);
       });
-  EXPECT_THAT(widened(y), ElementsAreArray(placed));
+  EXPECT_THAT(widened(y), ElementsAreArray(expected));
 }
 
 TEST_P(Repack, rounds_elements_to_bfloat16) {
