@@ -35,7 +35,7 @@ class PieceFolds {
   }
 
   __device__ static int member() { return lane_of_warp() % kMembers; }
-  /// Of the tree.
+  /// The lane of the tree of the running thread.
   __device__ static int lane() { return warp_of_block() * kMembers + member(); }
 
   /// Calls visit(PieceBlock), by all threads of a block.

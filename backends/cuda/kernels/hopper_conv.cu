@@ -85,7 +85,7 @@ struct HopperConvProblem {
     at.image = image;
     return at;
   }
-  /// What row m of the product stands for: a channel, and a place in the patch of y.
+  /// Row m of the product: a channel, and a place in the patch of y.
   struct PatchRow {
     std::uint32_t channel, x, y;
   };

@@ -24,7 +24,7 @@ struct PositionView {
   int channel_step;
   std::int64_t x_sizes[4];  ///< the innermost first
 
-  /// Of a window that has views. `pitch`: of x.
+  /// The view of a window that has one. `pitch`: of x.
   static PositionView of(const Window& w, std::int64_t images, std::int64_t pitch) {
     if (!w.makes_tiles()) return of_images(w.in, w.out, images, pitch);
     const std::int64_t rows = images * w.out[0];

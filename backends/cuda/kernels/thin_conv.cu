@@ -50,7 +50,7 @@ struct ThinImages {
   struct Place {
     std::int64_t image, position, y, x;
   };
-  /// Of the wide position `i`, of all images.
+  /// The place of position `i`, counted over all wide images.
   __device__ Place place(std::int64_t i) const {
     const std::int64_t image = wide_plane.divide(i), position = i - image * wide_plane.value();
     const std::int64_t y = wide_width.divide(position);
