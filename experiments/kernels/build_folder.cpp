@@ -36,6 +36,22 @@ constexpr std::string_view kUnwatchedOptions =
     "-fno-builtin-expf -fno-builtin-exp2f -fno-builtin-exp10f -fno-builtin-logf "
     "-fno-builtin-log2f -fno-builtin-log10f -fno-builtin-printf";
 
+/// Assembly without the processor's own reading of inline assembly, with file names relative to the
+/// working directory.
+constexpr std::string_view kReadByProgram = "-fno-integrated-as -fdwarf-directory-asm";
+
+/// A fatal error that is a warning by default. clang reports no further error and counts none, so
+/// that it keeps the whole tree of the program.
+constexpr std::string_view kQuiet =
+    "#pragma clang diagnostic push\n#pragma clang diagnostic fatal \"-W#warnings\"\n"
+    "#warning one\n#warning two\n#pragma clang diagnostic pop\n";
+/// With modules, functions of the host and of the device would be one.
+constexpr std::string_view kKeepTree =
+    "-c -Xclang -fallow-pch-with-compiler-errors -Xclang -fpch-instantiate-templates "
+    "-Xclang -fno-cxx-modules -Xclang -emit-pch";
+constexpr std::string_view kFromTree =
+    "-Xclang -fpch-instantiate-templates -Xclang -fno-cxx-modules -include-pch";
+
 }  // namespace
 
 void append(Words& command, std::string_view words) {
@@ -120,12 +136,29 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
   Words compile = command;
   compile.emplace_back("-S");
   if (!is_gcc) {
-    compile.emplace_back("-fno-integrated-as");     // which would read inline PTX
-    compile.emplace_back("-fdwarf-directory-asm");  // names relative to the working directory
+    append(compile, kReadByProgram);
+    compile.emplace_back("-ferror-limit=0");
   }
-  run(compile, step, what, assembly);
+  bool has_ptx = false;
+  try {
+    run(compile, step, what, assembly);
+    has_ptx = !is_gcc && has_inline_ptx(text_of(assembly));
+  } catch (const InvalidArgument&) {
+    has_ptx = !is_gcc && refuses_only_operands(text_of(path_ / (step + ".log")));
+    if (!has_ptx) throw;
+  }
+  if (has_ptx) {
+    write(step + ".ll", with_ptx_calls(written_code(command, step, what)));
+    Words instrument = {command.front()};
+    append(instrument, "-x ir -w -O0 -S");
+    append(instrument, kReadByProgram);
+    append(instrument, kTargetOptions);
+    append(instrument, kClangInstrumentation);
+    instrument.push_back((path_ / (step + ".ll")).string());
+    run(instrument, step, what, assembly);
+  }
+  const auto executable = text_of(assembly);
   const auto name = step + ".s";
-  const auto executable = with_ptx_calls(text_of(assembly));
   const auto complete = with_pieces(debugs ? with_line_calls(executable) : executable);
   write(name, unit ? with_local_names(complete, *unit) : complete);
   // The assembler's version of DWARF is another by default.
@@ -133,26 +166,61 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
       step + "-assembly", what, object(step));
 }
 
-bool BuildFolder::compile_unwatched(const Words& command, const std::string& step,
-                                    const std::string& what, std::size_t unit) const {
+std::string BuildFolder::written_code(const Words& command, const std::string& step,
+                                      const std::string& what) const {
   const auto written = path_ / (step + "-written.ll");
   Words read = command;
+  append(read, "-ferror-limit=0 -S -emit-llvm -Xclang -disable-llvm-passes");
+  try {
+    run(read, step, what, written);
+  } catch (const InvalidArgument&) {
+    if (!refuses_only_operands(text_of(path_ / (step + ".log")))) throw;
+    run_with_all_operands(std::move(read), step, what, written);
+  }
+  return text_of(written);
+}
+
+void BuildFolder::run_with_all_operands(Words command, const std::string& step,
+                                        const std::string& what, const fs::path& output) const {
+  const auto quiet = step + "-quiet.h", empty = step + "-empty.cu";
+  write(quiet, kQuiet);
+  write(empty, "");
+  const auto tree = (path_ / (step + ".pch")).string();
+  Words keep = {command.front(), "-include", (path_ / quiet).string()};
+  Words finish = {command.front()};
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const auto& word = command[i];
+    const bool chooses_output = word == "-S" || word == "-emit-llvm";
+    // -w would hide the pragma's error.
+    if (word != "-w" && !chooses_output) keep.push_back(word);
+    if (word == "-include") {
+      keep.push_back(command[++i]);
+    } else {
+      finish.push_back(word == what ? (path_ / empty).string() : word);
+    }
+  }
+  append(keep, kKeepTree);
+  run(keep, step + "-tree", what, tree);
+  append(finish, kFromTree);
+  finish.push_back(tree);
+  run(finish, step, what, output);
+}
+
+bool BuildFolder::compile_unwatched(const Words& command, const std::string& step,
+                                    const std::string& what, std::size_t unit) const {
+  Words read = command;
   append(read, kUnwatchedOptions);
-  append(read, "-S -emit-llvm -Xclang -disable-llvm-passes");
-  run(read, step, what, written);
-  const auto code = unwatched_code(text_of(written), unit);
+  const auto code = unwatched_code(with_ptx_calls(written_code(read, step, what)), unit);
   if (code.empty()) return false;
   write(step + ".ll", code);
   Words optimise = {command.front()};
-  append(optimise, "-x ir -w -O2 -S -fno-integrated-as -fdwarf-directory-asm");
+  append(optimise, "-x ir -w -O2 -S");
+  append(optimise, kReadByProgram);
   append(optimise, kTargetOptions);
   optimise.push_back((path_ / (step + ".ll")).string());
-  const auto assembly = path_ / (step + "-compiled.s");
-  run(optimise, step + "-optimised", what, assembly);
-  const auto name = step + ".s";
-  write(name, with_ptx_calls(text_of(assembly)));
-  run({command.front(), "-c", "-gdwarf-4", (path_ / name).string()}, step + "-assembly", what,
-      object(step));
+  run(optimise, step + "-optimised", what, path_ / (step + ".s"));
+  run({command.front(), "-c", "-gdwarf-4", (path_ / (step + ".s")).string()}, step + "-assembly",
+      what, object(step));
   return true;
 }
 
@@ -162,7 +230,8 @@ void BuildFolder::add_ptx(Words& objects) const {
     return std::ranges::any_of(file.symbols(),
                                [](const auto& symbol) { return symbol.name == kPtxCall; });
   });
-  if (uses_ptx) objects.push_back(object("ptx"));
+  if (!uses_ptx) return;
+  for (const char* part : {"ptx", "ptx_matrices", "ptx_values"}) objects.push_back(object(part));
 }
 
 void BuildFolder::reserve_shared_memory(const Words& objects, const std::string& text) const {

@@ -42,9 +42,9 @@ inline constexpr std::string_view kDebugOptions = "-g2 -gdwarf-4 -fstandalone-de
 
 class BuildFolder {
  public:
-  /// Writes the objects "callbacks" (functions that instrumented code calls), "ptx", "bridge" and
-  /// "copies" there, and the headers of backends/cuda with `more`, unless they are in the user's
-  /// cache: `is_kept`.
+  /// Writes the objects "callbacks" (functions that instrumented code calls), "bridge", "copies"
+  /// and those for inline PTX there, and the headers of backends/cuda with `more`, unless they are
+  /// in the user's cache: `is_kept`.
   BuildFolder(std::filesystem::path folder, Headers more, bool is_kept);
 
   const std::filesystem::path& path() const { return path_; }
@@ -79,6 +79,14 @@ class BuildFolder {
   void reserve_shared_memory(const Words& objects, const std::string& text) const;
 
  private:
+  /// LLVM's assembly language for kernels, in front of all optimisations.
+  std::string written_code(const Words& command, const std::string& step,
+                           const std::string& what) const;
+  /// Runs clang on inline assembly whose operands have a constraint of another processor ("f"),
+  /// which is an error for it. All other errors have been looked for.
+  void run_with_all_operands(Words command, const std::string& step, const std::string& what,
+                             const std::filesystem::path& output) const;
+
   std::filesystem::path path_, headers_;
   std::optional<KeptHeaders> kept_;
 };

@@ -233,6 +233,13 @@ TRIPTYCH_FUNCTION float __saturatef(float v) { return v > 1 ? 1.0F : v > 0 ? v :
 TRIPTYCH_FUNCTION float rsqrtf(float v) { return 1 / std::sqrt(v); }
 TRIPTYCH_FUNCTION double rsqrt(double v) { return 1 / std::sqrt(v); }
 TRIPTYCH_FUNCTION float rsqrt(float v) { return 1 / std::sqrt(v); }
+// Addresses for inline PTX: of one in shared memory, the lower 32 bits are enough.
+TRIPTYCH_FUNCTION std::size_t __cvta_generic_to_shared(const volatile void* pointer) {
+  return reinterpret_cast<std::size_t>(pointer);
+}
+TRIPTYCH_FUNCTION std::size_t __cvta_generic_to_global(const volatile void* pointer) {
+  return reinterpret_cast<std::size_t>(pointer);
+}
 #undef TRIPTYCH_FUNCTION
 
 template <class A, class B>

@@ -1,6 +1,7 @@
-// Inline PTX of kernels that are compiled for x86-64: one instruction, with operands in registers
-// of this processor, numbers and special registers of a GPU. The build writes a record for each,
-// and the part ptx.cpp of a library executes it. Compiled into both.
+// Inline PTX of kernels that are compiled for x86-64. The build writes a block of instructions for
+// each `asm`, in words of 64 bits, and a call of triptych_ptx with the values of the operands
+// (experiments/kernels/ptx_calls.h). The parts ptx.cpp and ptx_warp.cpp of a library execute it.
+// Compiled into both.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,68 +10,172 @@
 
 namespace triptych::cuda::plain {
 
-// A row each: operation, the instruction without its type, operands. The first operand is the
-// result, except for stores and for instructions without one.
-#define TRIPTYCH_PTX_OPERATIONS(row)                                                               \
-  row(Move, "mov", 2) row(Add, "add", 3) row(Subtract, "sub", 3) row(                              \
-      MultiplyLow, "mul.lo", 3) row(MultiplyHigh, "mul.hi", 3) row(MultiplyWide, "mul.wide", 3)    \
-      row(MultiplyAdd, "mad.lo", 4) row(And, "and", 3) row(Or, "or", 3) row(Xor, "xor", 3) row(    \
-          Not, "not", 2) row(ShiftLeft, "shl", 3) row(ShiftRight, "shr", 3) row(Minimum, "min", 3) \
-          row(Maximum, "max", 3) row(Absolute, "abs", 2) row(Negate, "neg", 2)                     \
-              row(Logic3, "lop3", 5) row(Permute, "prmt", 4) row(ExtractBits, "bfe", 4)            \
-                  row(InsertBits, "bfi", 5) row(FindBit, "bfind", 2) row(CountBits, "popc", 2)     \
-                      row(CountZeros, "clz", 2) row(ReverseBits, "brev", 2)                        \
-                          row(SumDifference, "sad", 4) row(FunnelLeft, "shf.l.wrap", 4)            \
-                              row(FunnelRight, "shf.r.wrap", 4) TRIPTYCH_PTX_MORE_OPERATIONS(row)
-#define TRIPTYCH_PTX_MORE_OPERATIONS(row)                                                    \
-  row(ByteDifferences, "vabsdiff4.u32.u32.u32.add", 4) row(Load, "ld.global", 2)             \
-      row(VolatileLoad, "ld.volatile.global", 2) row(Store, "st.global", 2)                  \
-          row(VolatileStore, "st.volatile.global", 2) row(ShuffleUp, "shfl.sync.up", 5)      \
-              row(ShuffleDown, "shfl.sync.down", 5) row(ShuffleXor, "shfl.sync.bfly", 5)     \
-                  row(ShuffleIndex, "shfl.sync.idx", 5) row(Ballot, "vote.sync.ballot", 3)   \
-                      row(FenceBlock, "membar.cta", 0) row(FenceDevice, "membar.gl", 0)      \
-                          row(FenceSystem, "membar.sys", 0) row(BlockBarrier, "bar.sync", 1) \
-                              row(WarpBarrier, "bar.warp.sync", 1)
-
-#define TRIPTYCH_PTX_SPECIALS(row)                                                               \
-  row(LaneId, "laneid") row(WarpId, "warpid") row(ThreadX, "tid.x") row(ThreadY, "tid.y")        \
-      row(ThreadZ, "tid.z") row(BlockX, "ctaid.x") row(BlockY, "ctaid.y") row(BlockZ, "ctaid.z") \
-          row(ThreadsX, "ntid.x") row(ThreadsY, "ntid.y") row(ThreadsZ, "ntid.z")                \
-              row(BlocksX, "nctaid.x") row(BlocksY, "nctaid.y") row(BlocksZ, "nctaid.z")         \
-                  row(LanesEqual, "lanemask_eq") row(LanesBelow, "lanemask_lt")                  \
-                      row(LanesUpTo, "lanemask_le") row(LanesAbove, "lanemask_gt")               \
-                          row(LanesFrom, "lanemask_ge") row(Clock, "clock")                      \
-                              row(Clock64, "clock64") row(GlobalTimer, "globaltimer")
-
-enum class PtxOperation : std::uint8_t {
-#define TRIPTYCH_ENUMERATOR(name, text, operands) name,
-  TRIPTYCH_PTX_OPERATIONS(TRIPTYCH_ENUMERATOR)
-#undef TRIPTYCH_ENUMERATOR
+/// Operands in this order: results, then those of the instruction.
+enum class PtxOperation : std::int64_t {
+  Move,
+  Add,
+  Subtract,
+  MultiplyLow,
+  Multiply,
+  MultiplyHigh,
+  MultiplyWide,
+  MultiplyAdd,
+  FusedMultiplyAdd,
+  And,
+  Or,
+  Xor,
+  Not,
+  ShiftLeft,
+  ShiftRight,
+  Minimum,
+  Maximum,
+  Absolute,
+  Negate,
+  Logic3,
+  Permute,
+  ExtractBits,
+  InsertBits,
+  FindBit,
+  CountBits,
+  CountZeros,
+  ReverseBits,
+  SumDifference,
+  FunnelLeft,
+  FunnelRight,
+  ByteDifferences,
+  Select,
+  PowerOfTwo,
+  Logarithm,
+  Reciprocal,
+  SquareRoot,
+  ReciprocalRoot,
+  Tangent,
+  ShuffleUp,
+  ShuffleDown,
+  ShuffleXor,
+  ShuffleIndex,
+  Ballot,
+  FenceBlock,
+  FenceDevice,
+  FenceSystem,
+  BlockBarrier,
+  WarpBarrier,
+  CommitCopies,
+  AwaitCopies,
+  AwaitAllCopies,
+  Pack,     ///< d, parts: the first is the lowest
+  Unpack,   ///< parts, a
+  Compare,  ///< d, a, b. detail: PtxComparison
+  Convert,  ///< d, a or d, a, b. detail: the class and bytes of a, as kPtxClassBits has them
+  RoundToTf32,
+  Load,           ///< results, address. detail: kPtxShared, kPtxVolatile
+  Store,          ///< address, values
+  CopyLate,       ///< to, from, bytes, source bytes
+  LoadMatrices,   ///< results, address. detail: 1 for transposed
+  StoreMatrices,  ///< address, values
+  MultiplyMatrices,
 };
-enum class PtxSpecial : std::uint8_t {
-#define TRIPTYCH_ENUMERATOR(name, text) name,
-  TRIPTYCH_PTX_SPECIALS(TRIPTYCH_ENUMERATOR)
-#undef TRIPTYCH_ENUMERATOR
+enum class PtxSpecial : std::int64_t {
+  LaneId,
+  WarpId,
+  ThreadX,
+  ThreadY,
+  ThreadZ,
+  BlockX,
+  BlockY,
+  BlockZ,
+  ThreadsX,
+  ThreadsY,
+  ThreadsZ,
+  BlocksX,
+  BlocksY,
+  BlocksZ,
+  LanesEqual,
+  LanesBelow,
+  LanesUpTo,
+  LanesAbove,
+  LanesFrom,
+  Clock,
+  Clock64,
+  GlobalTimer,
 };
-enum class PtxKind : std::uint8_t { Register, Number, Special };
+enum class PtxKind : std::int64_t {
+  Slot,     ///< an operand of the `asm`, or a register that its text declares
+  Negated,  ///< such a predicate, with '!' in front
+  Number,
+  Special,
+  Nothing,  ///< '_'
+};
+enum class PtxClass : std::int64_t { Unsigned, Signed, Float, Bfloat };
+enum class PtxComparison : std::int64_t {
+  Equal,
+  NotEqual,
+  Less,
+  LessOrEqual,
+  Greater,
+  GreaterOrEqual
+};
 
-inline constexpr std::size_t kMostPtxOperands = 5;
+/// Bits of PtxInstruction::detail of Load and Store.
+inline constexpr std::int64_t kPtxShared = 1, kPtxVolatile = 2;
+/// Convert: the source's class, and its bytes above these bits.
+inline constexpr int kPtxClassBits = 8;
 
-/// As the build writes it, field by field.
+inline constexpr std::size_t kMostPtxSlots = 64, kMostPtxResults = 8;
+
+/// value + offset: an address may have a constant behind it.
+struct PtxOperand {
+  PtxKind kind = PtxKind::Nothing;
+  std::int64_t value = 0, offset = 0;
+};
+
+/// Elements of the factors of mma.sync, in detail.
+enum class PtxElement : std::int64_t { Half, Bfloat, Tf32, Signed8, Unsigned8, Double };
+/// detail of MultiplyMatrices: m, n, k, the elements of a and b, and whether sums are halves.
+struct PtxShape {
+  int m, n, k;
+  PtxElement a, b;
+  bool has_half_sums;
+
+  constexpr std::int64_t packed() const {
+    return m | n << 8 | k << 16 | static_cast<std::int64_t>(a) << 24 |
+           static_cast<std::int64_t>(b) << 28 | static_cast<std::int64_t>(has_half_sums) << 32;
+  }
+  static constexpr PtxShape unpacked(std::int64_t detail) {
+    return {static_cast<int>(detail & 0xFF),
+            static_cast<int>(detail >> 8 & 0xFF),
+            static_cast<int>(detail >> 16 & 0xFF),
+            static_cast<PtxElement>(detail >> 24 & 0xF),
+            static_cast<PtxElement>(detail >> 28 & 0xF),
+            (detail >> 32 & 1) != 0};
+  }
+  /// Bits of an element of a or b in a register.
+  constexpr int bits() const {
+    return a == PtxElement::Double                            ? 64
+           : a == PtxElement::Tf32                            ? 32
+           : a == PtxElement::Half || a == PtxElement::Bfloat ? 16
+                                                              : 8;
+  }
+  constexpr int register_bits() const { return a == PtxElement::Double ? 64 : 32; }
+  constexpr int registers_a() const { return m * k * bits() / register_bits() / 32; }
+  constexpr int registers_b() const { return k * n * bits() / register_bits() / 32; }
+  constexpr int registers_c() const { return m * n / 32 / (has_half_sums ? 2 : 1); }
+};
+
+/// Followed by its operands.
 struct PtxInstruction {
-  const char* file;
-  std::uint32_t line;
   PtxOperation operation;
-  std::uint8_t bytes;  ///< of the type
-  bool is_signed;
-  std::uint8_t unused;
-  PtxKind kinds[8];
-  std::int64_t
-      values[kMostPtxOperands];  ///< number of a register or of a special one, or the value
+  std::int64_t bytes;  ///< of the type
+  PtxClass type;
+  std::int64_t detail;
+  PtxOperand guard;  ///< Nothing: it is always executed
+  std::int64_t count;
 };
 
-/// The general registers of x86-64 in the order of their numbers: rax, rcx, rdx, rbx, rsp, rbp,
-/// rsi, rdi, r8 to r15.
-inline constexpr std::size_t kGeneralRegisters = 16;
+/// Followed by the slots of the arguments, and by the instructions.
+struct PtxBlock {
+  const char* file;
+  std::int64_t line, arguments, instructions;
+};
 
 }  // namespace triptych::cuda::plain

@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 7;
+inline constexpr unsigned kServicesVersion = 8;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t {
@@ -66,6 +66,14 @@ struct SurfaceAccess {
   std::int64_t x = 0, y = 0, slice = 0;
 };
 
+/// A copy of cp.async. Bytes behind those that it takes become zero.
+struct LateCopy {
+  std::byte* to = nullptr;
+  const void* from = nullptr;
+  unsigned bytes = 0, taken = 0;
+  emulation::Location where;
+};
+
 struct Services {
   /// An access of at most 16 bytes, before it happens, by the call that returns to `pc`. Ends the
   /// thread where it must not happen.
@@ -95,6 +103,11 @@ struct Services {
   /// Memory for a kernel, by the call that returns to `pc`. nullptr: there is none left.
   void* (*allocate)(std::size_t bytes, const void* pc);
   void (*release)(void* memory, const void* pc);
+  /// Copies of the running thread, in groups. They happen when it waits: for all groups but the
+  /// last `pending` ones.
+  void (*copy_late)(const LateCopy&);
+  void (*commit_copies)();
+  void (*await_copies)(unsigned pending);
   bool (*exchange)(std::uint32_t mask, std::uint64_t value, const emulation::Location&,
                    emulation::WarpWork);
   std::uint64_t (*exchanged)(std::uint32_t mask, unsigned lane, const emulation::Location&);

@@ -15,7 +15,7 @@ struct SourceFile {
 
 std::span<const SourceFile> library_sources();
 
-/// Compiled by the build, from callbacks.cpp, ptx.cpp, bridge.cpp and copies.cpp.
+/// Compiled by the build, from callbacks.cpp, bridge.cpp, copies.cpp and the parts for inline PTX.
 struct LibraryPart {
   std::string_view file;  ///< "callbacks.o"
   std::string_view content;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cuda/plain/late_copies.h"
 #include "backends/cuda/plain/signals.h"
 
 namespace triptych::cuda::plain {
@@ -105,6 +106,7 @@ Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
 
 void Watch::enter() const {
   emulation::runs_kernel = false;  // its library reports its pieces by itself
+  forget_late_copies();
   // An earlier thread of the block has done the rest. Where a block begins, its shared memory is
   // the emulator's own.
   if (current_watch == this && Block::current().shared().data() == shared_memory) return;

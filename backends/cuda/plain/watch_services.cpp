@@ -6,6 +6,7 @@
 
 #include "backends/cuda/emulation/lockstep.h"
 #include "backends/cuda/emulation/request_watcher.h"
+#include "backends/cuda/plain/late_copies.h"
 #include "backends/cuda/plain/signals.h"
 #include "backends/cuda/plain/watch.h"
 
@@ -170,6 +171,9 @@ const Services& watch_services() {
       .is_cooperative = is_cooperative,
       .allocate = allocate,
       .release = release,
+      .copy_late = copy_late,
+      .commit_copies = commit_late_copies,
+      .await_copies = await_late_copies,
       .exchange = emulation::exchange,
       .exchanged = emulation::exchanged,
       .lane_index = emulation::lane_index,

@@ -1,4 +1,4 @@
-// Inline PTX in small pieces of assembly.
+// Inline PTX in small pieces of LLVM's assembly language.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/kernels/ptx_calls.h"
 
@@ -11,50 +11,79 @@
 namespace triptych::kernels {
 namespace {
 
-/// A function of line 12 with this inline assembly.
-std::string with(const std::string& text) {
-  return "\t.file\t1 \"/home\" \"my.cu\"\n\t.loc\t1 12 3\n\t#APP\n\t" + text +
-         "\n\t#NO_APP\n\tret\n";
+/// Line 12 of a function with this call, and the metadata of its place.
+std::string with(const std::string& call) {
+  return "define void @f() !dbg !3 {\n  " + call + " #1, !dbg !4, !srcloc !5\n  ret void\n}\n" +
+         "!3 = distinct !DISubprogram(name: \"f\", scope: !6, file: !6, line: 10)\n"
+         "!4 = !DILocation(line: 12, column: 3, scope: !3)\n"
+         "!6 = !DIFile(filename: \"my.cu\", directory: \"/home\")\n";
 }
 
-std::string message_of(const std::string& text) {
+std::string result_of(const std::string& call) {
   try {
-    return with_ptx_calls(with(text));
+    return with_ptx_calls(with(call));
   } catch (const InvalidArgument& error) {
     return error.what();
   }
 }
 
-TEST(PtxCalls, replace_an_instruction_by_a_record_and_a_call) {
-  const auto result = with_ptx_calls(with("bfe.s32 %eax, %r10d, 4, $8;"));
-  EXPECT_NE(result.find("\tleaq .Ltriptych_ptx_0(%rip), %rdi\n\tcallq triptych_ptx\n"),
-            result.npos);
-  EXPECT_NE(result.find("\t.long 12\n"), result.npos) << result;
-  // rax, r10 and two numbers.
-  EXPECT_NE(result.find("\t.byte 0,0,1,1,1,1,1,1\n\t.quad 0,10,4,8,0\n"), result.npos) << result;
-  EXPECT_EQ(result.find("bfe"), result.npos);
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
 }
 
-TEST(PtxCalls, know_special_registers_addresses_and_types) {
-  EXPECT_NE(message_of("mov.u64 %rdx, %clock64;").find("\t.byte 0,8,0,0\n"), std::string::npos);
-  EXPECT_NE(message_of("// first\n ld.global.u32 %ecx, [%rsi];").find("\t.quad 1,6,0,0,0\n"),
-            std::string::npos);
+TEST(PtxCalls, replace_an_instruction_by_a_record_and_a_call) {
+  const auto result =
+      result_of(R"(%1 = call i32 asm "bfe.s32 $0, $1, 4, $2;", "=r,r,n,~{flags}"(i32 %0, i32 8))");
+  EXPECT_TRUE(contains(result, "  %triptych_ptx_0_a0 = zext i32 %0 to i64, !dbg !4\n")) << result;
+  EXPECT_TRUE(contains(result, "i64 %triptych_ptx_0_a0), !dbg !4\n")) << result;
+  EXPECT_TRUE(contains(result, "  %1 = trunc i64 %triptych_ptx_0_w0 to i32, !dbg !4\n")) << result;
+  EXPECT_TRUE(contains(result, "c\"my.cu\\00\"")) << result;
+  // Line 12, one argument in slot 1, one instruction.
+  EXPECT_TRUE(contains(result, "to i64), i64 12, i64 1, i64 1, i64 1, ")) << result;
+  EXPECT_FALSE(contains(result, "asm"));
+}
+
+TEST(PtxCalls, pass_floats_and_pointers_as_bits) {
+  const auto result = result_of(
+      "%7 = call { float, float } asm sideeffect \"add.f32 $0, $2, $3; add.f32 $1, $2, "
+      "$2;\", \"=f,=f,f,0,l\"(float %2, float %3, i8* %4)");
+  EXPECT_TRUE(contains(result, "bitcast float %2 to i32")) << result;
+  EXPECT_TRUE(contains(result, "ptrtoint i8* %4 to i64")) << result;
+  EXPECT_TRUE(contains(result, "  %7 = insertvalue { float, float } %triptych_ptx_0_s0, float"))
+      << result;
+  // The value of the second argument begins in the register of result 0.
+  EXPECT_TRUE(contains(result, "i64 12, i64 3, i64 2, i64 2, i64 0, i64 3, ")) << result;
 }
 
 TEST(PtxCalls, leave_the_assembly_of_this_processor_alone) {
-  const auto text = with("pause");
-  EXPECT_NE(with_ptx_calls(text).find("\tpause\n"), std::string::npos);
-  EXPECT_EQ(with_ptx_calls(text).find("triptych_ptx"), std::string::npos);
+  const auto text = with(R"(call void asm sideeffect "pause", "~{memory}"())");
+  EXPECT_EQ(with_ptx_calls(text), text);
 }
 
 TEST(PtxCalls, refuse_what_is_not_emulated) {
-  for (const auto* text : {"div.u32 %eax, %eax, 2;", "add.u16 %ax, %ax, %ax;", "add.u32 %eax, 1;",
-                           "bar.sync 1;", "ld.global.u32 %eax, [%rsi+4];", "foo;"}) {
-    EXPECT_NE(message_of(text).find("my.cu:12: the inline assembly"), std::string::npos) << text;
+  for (const std::string text :
+       {"div.u32 $0, $1, 2;", "add.u16 $0, $1, $1;", "add.u32 $0, 1;", "bar.sync 1;", "foo;",
+        "add.u32 $0, $1, x;", "cp.async.cg.shared.global [$0], [$1], 4;",
+        "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {$0}, {$0}, {$0}, {$0};",
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0}, [$1];", "cp.async.wait_group $1;"}) {
+    const auto message = result_of("%1 = call i32 asm \"" + text + "\", \"=r,r\"(i32 %0)");
+    EXPECT_TRUE(contains(message, "my.cu:12: the inline assembly")) << text << message;
   }
-  EXPECT_NE(
-      message_of("add.u32 %eax, %eax, 1; not.b32 %eax, %eax;").find("one instruction per asm"),
-      std::string::npos);
+  EXPECT_TRUE(contains(result_of(R"(call void asm "st.global.u32 [$0], 1;", "=*m"(i32* %0))"),
+                       "an operand is in memory"));
+}
+
+TEST(PtxCalls, tell_errors_of_operands_from_others) {
+  const std::string own = "a.cu:5:19: error: invalid output constraint '=f' in asm\n",
+                    other = "a.cu:7:1: error: unknown type name 'flaot'\n";
+  EXPECT_TRUE(refuses_only_operands(own + "2 errors generated.\n"));
+  EXPECT_FALSE(refuses_only_operands(own + other));
+  EXPECT_FALSE(refuses_only_operands("a.cu:7:1: warning: unused\n"));
+}
+
+TEST(PtxCalls, see_inline_ptx_between_the_marks_of_the_compiler) {
+  EXPECT_TRUE(has_inline_ptx("\tret\n\t#APP\n\tmov.u32 %eax, %laneid;\n\t#NO_APP\n"));
+  EXPECT_FALSE(has_inline_ptx("\t#APP\n\tpause\n\t#NO_APP\n"));
 }
 
 }  // namespace
