@@ -124,7 +124,7 @@ void BuildFolder::run(Words command, const std::string& step, const std::string&
     status = mmu::run_logged(command, log, path_);
   }
   if (status == 0) return;
-  throw InvalidArgument(fmt::format("{} does not compile ({}, status {}):\n{}", what, command[0],
+  throw CompilerRefusal(fmt::format("{} does not compile ({}, status {}):\n{}", what, command[0],
                                     status, words_of(step)));
 }
 

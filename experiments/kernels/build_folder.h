@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "experiments/kernels/kept_headers.h"
 
 namespace triptych::kernels {
@@ -40,6 +41,12 @@ inline constexpr std::string_view kClangInstrumentation =
 /// may lie below the stack pointer.
 inline constexpr std::string_view kDebugOptions = "-g2 -gdwarf-4 -fstandalone-debug -mno-red-zone";
 
+/// Refusal of a source by a compiler, which another version may accept.
+class CompilerRefusal : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 class BuildFolder {
  public:
   /// Writes the objects "callbacks" (functions that instrumented code calls), "bridge", "copies"
@@ -59,7 +66,7 @@ class BuildFolder {
   std::string words_of(const std::string& step) const;
 
   /// Runs a compiler that writes `output`, by default the step's object file. If it fails, throws
-  /// InvalidArgument with the compiler's output. `what` names the source in the message.
+  /// CompilerRefusal with the compiler's output. `what` names the source in the message.
   void run(Words command, const std::string& step, const std::string& what,
            const std::filesystem::path& output = {}) const;
   /// Compiles kernels to the object of the step, with a table of their pieces of code. The command

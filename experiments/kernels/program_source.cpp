@@ -115,6 +115,18 @@ class ProgramBuild {
         folder_(folder, program_headers(), /*is_kept=*/true),
         compiler_(std::move(compiler)) {}
 
+  /// False: a header is missing, or says that it is not emulated.
+  bool is_preprocessed(std::size_t file) const {
+    Words command = front_end(file);
+    append(command, "-w -E");
+    try {
+      folder_.run(command, step("preprocessed", file), source_.files[file].string(), "/dev/null");
+    } catch (const CompilerRefusal&) {
+      return false;
+    }
+    return true;
+  }
+
   void compile_host(std::size_t file) const {
     Words command = front_end(file);
     append(command, kHostOptimisation);
@@ -315,10 +327,14 @@ std::string compile_with(const std::string& compiler, const ProgramSource& sourc
   return build.warnings();
 }
 
-/// A header that is missing, or that of a library.
-bool is_of_every_version(std::string_view message) {
-  return message.find("file not found") != message.npos ||
-         message.find("not emulated") != message.npos;
+/// False: this compiler refuses the program, too, as its preprocessor finds out soon.
+bool may_compile(const std::string& compiler, const ProgramSource& source) {
+  const TemporaryFolder temporary("program");
+  const ProgramBuild build(source, temporary.path(), compiler);
+  for (std::size_t i = 0; i < source.files.size(); ++i) {
+    if (!build.is_preprocessed(i)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -328,10 +344,9 @@ std::string compile_program(const ProgramSource& source, const fs::path& folder)
   const auto compiler = find_clang("whole programs");
   try {
     return compile_with(compiler, source, folder);
-  } catch (const InvalidArgument& refusal) {
-    if (is_of_every_version(refusal.what())) throw;
+  } catch (const CompilerRefusal&) {
     const auto newer = newer_clang(compiler);
-    if (!newer) throw;
+    if (!newer || !may_compile(*newer, source)) throw;
     try {
       const auto warnings = compile_with(*newer, source, folder);
       return fmt::format("{} is compiled by {}: {} refuses it\n{}", source.files.front().string(),
