@@ -109,14 +109,14 @@ cudaError_t cudaDeviceGetAttribute(Place place, int* value, cudaDeviceAttr attri
   if (error != cudaSuccess) return error;
   auto p = properties_of(*Session::current().options.gpu);
   p.pciBusID = device;
-#define TRIPTYCH_ATTRIBUTE(name, number, expression) \
-  case name:                                         \
-    *value = expression;                             \
+#define TRIPTYCH_CUDA_ATTRIBUTE(name, number, expression) \
+  case cudaDevAttr##name:                                 \
+    *value = expression;                                  \
     return cudaSuccess;
   switch (attribute) {
-    TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ATTRIBUTE) TRIPTYCH_CUDA_HOST_ATTRIBUTES(TRIPTYCH_ATTRIBUTE)
+#include "backends/cuda/program/runtime_attributes.inc"
   }
-#undef TRIPTYCH_ATTRIBUTE
+#undef TRIPTYCH_CUDA_ATTRIBUTE
   return Session::current().mistake(
       cudaErrorInvalidValue, "cudaDeviceGetAttribute", place,
       fmt::format("the attribute {} is not emulated", static_cast<int>(attribute)));

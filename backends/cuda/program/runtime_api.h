@@ -18,22 +18,26 @@ extern "C" {
 #undef TRIPTYCH_CALL
 #undef TRIPTYCH_OR
 
-#define TRIPTYCH_ENUMERATOR(name, number, text) \
+#define TRIPTYCH_CUDA_ERROR(name, number, text) \
   case name:                                    \
     return #name;
 inline __host__ __device__ const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) }
+  switch (error) {
+#include "backends/cuda/program/runtime_errors.inc"
+  }
   return "unrecognized error code";
 }
-#undef TRIPTYCH_ENUMERATOR
-#define TRIPTYCH_ENUMERATOR(name, number, text) \
+#undef TRIPTYCH_CUDA_ERROR
+#define TRIPTYCH_CUDA_ERROR(name, number, text) \
   case name:                                    \
     return text;
 inline __host__ __device__ const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) }
+  switch (error) {
+#include "backends/cuda/program/runtime_errors.inc"
+  }
   return "unrecognized error code";
 }
-#undef TRIPTYCH_ENUMERATOR
+#undef TRIPTYCH_CUDA_ERROR
 }
 
 // A launch: clang calls this for <<< >>>, then cudaSetupArgument and cudaLaunch in the kernel's

@@ -6,144 +6,19 @@
 #include <cstddef>
 
 // NOLINTBEGIN(readability-identifier-naming,readability-identifier-length): CUDA's own names.
-/// A row for each error: name, number, text.
-#define TRIPTYCH_CUDA_ERRORS(row)                                                                  \
-  row(cudaSuccess, 0, "no error") row(cudaErrorInvalidValue, 1, "invalid argument") row(           \
-      cudaErrorMemoryAllocation, 2, "out of memory") row(cudaErrorInitializationError, 3,          \
-                                                         "initialization error")                   \
-      row(cudaErrorInvalidConfiguration, 9, "invalid configuration argument") row(                 \
-          cudaErrorInvalidPitchValue, 12,                                                          \
-          "invalid pitch argument") row(cudaErrorInvalidSymbol, 13, "invalid device symbol")       \
-          row(cudaErrorInvalidDevicePointer, 17, "invalid device pointer") row(                    \
-              cudaErrorInvalidTexture, 18,                                                         \
-              "invalid texture reference") row(cudaErrorInvalidChannelDescriptor, 20,              \
-                                               "invalid channel descriptor")                       \
-              row(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy") row(   \
-                  cudaErrorInsufficientDriver, 35,                                                 \
-                  "CUDA driver version is insufficient") row(cudaErrorInvalidDeviceFunction, 98,   \
-                                                             "invalid device function")            \
-                  row(cudaErrorNoDevice, 100, "no CUDA-capable device is detected") row(           \
-                      cudaErrorInvalidDevice, 101,                                                 \
-                      "invalid device ordinal") row(cudaErrorPeerAccessAlreadyEnabled, 704,        \
-                                                    "peer access is already enabled")              \
-                      row(cudaErrorPeerAccessNotEnabled, 705,                                      \
-                          "peer access has not been enabled") row(cudaErrorNotReady, 600,          \
-                                                                  "device not ready")              \
-                          row(cudaErrorInvalidResourceHandle, 400, "invalid resource handle") row( \
-                              cudaErrorIllegalAddress, 700,                                        \
-                              "an illegal memory access was encountered")                          \
-                              row(cudaErrorLaunchOutOfResources, 701,                              \
-                                  "too many resources requested for launch")                       \
-                                  row(cudaErrorLaunchTimeout, 702,                                 \
-                                      "the launch timed out and was terminated")                   \
-                                      row(cudaErrorAssert, 710, "device-side assert triggered")    \
-                                          row(cudaErrorHostMemoryAlreadyRegistered, 712,           \
-                                              "the memory is already registered")                  \
-                                              row(cudaErrorHostMemoryNotRegistered, 713,           \
-                                                  "the memory is not registered")                  \
-                                                  row(cudaErrorLaunchFailure, 719,                 \
-                                                      "unspecified launch failure")                \
-                                                      row(cudaErrorCooperativeLaunchTooLarge, 720, \
-                                                          "too many blocks in cooperative launch") \
-                                                          row(cudaErrorNotSupported, 801,          \
-                                                              "operation not supported")           \
-                                                              row(cudaErrorUnknown, 999,           \
-                                                                  "unknown error")                 \
-                                                                  TRIPTYCH_CUDA_GRAPH_ERRORS(row)
-
-#define TRIPTYCH_CUDA_GRAPH_ERRORS(row)                                                           \
-  row(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state") row(  \
-      cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
-      row(cudaErrorStreamCaptureInvalidated, 901,                                                 \
-          "operation failed due to a previous error during capture")                              \
-          row(cudaErrorStreamCaptureMerge, 902,                                                   \
-              "operation would result in a merge of separate capture sequences")                  \
-              row(cudaErrorStreamCaptureUnmatched, 903,                                           \
-                  "capture was not ended in the same stream as it began")                         \
-                  row(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")  \
-                      row(cudaErrorStreamCaptureIsolation, 905,                                   \
-                          "dependency created on uncaptured work in another stream")              \
-                          row(cudaErrorStreamCaptureImplicit, 906,                                \
-                              "operation would make the legacy stream depend on a capturing "     \
-                              "blocking stream") row(cudaErrorCapturedEvent, 907,                 \
-                                                     "operation not permitted on an event last "  \
-                                                     "recorded in a capturing stream")            \
-                              row(cudaErrorGraphExecUpdateFailure, 910,                           \
-                                  "the graph update was not performed because it included "       \
-                                  "changes which violated constraints specific to instantiated "  \
-                                  "graph update")
-
-/// Properties of the host's memory, as rows of TRIPTYCH_CUDA_ATTRIBUTES.
-#define TRIPTYCH_CUDA_HOST_ATTRIBUTES(row)                                   \
-  row(cudaDevAttrHostNativeAtomicSupported, 86, p.hostNativeAtomicSupported) \
-      row(cudaDevAttrPageableMemoryAccess, 88, p.pageableMemoryAccess) row(  \
-          cudaDevAttrCanUseHostPointerForRegisteredMem, 91, p.canUseHostPointerForRegisteredMem)
-
-/// A row for each property of a device that can be asked for by number: name, number, expression
-/// of a cudaDeviceProp p.
-#define TRIPTYCH_CUDA_ATTRIBUTES(row)                                                              \
-  row(cudaDevAttrMaxThreadsPerBlock, 1, p.maxThreadsPerBlock) row(                                 \
-      cudaDevAttrMaxBlockDimX, 2,                                                                  \
-      p.maxThreadsDim[0]) row(cudaDevAttrMaxBlockDimY, 3,                                          \
-                              p.maxThreadsDim[1]) row(cudaDevAttrMaxBlockDimZ, 4,                  \
-                                                      p.maxThreadsDim[2])                          \
-      row(cudaDevAttrMaxGridDimX, 5, p.maxGridSize[0]) row(                                        \
-          cudaDevAttrMaxGridDimY, 6,                                                               \
-          p.maxGridSize[1]) row(cudaDevAttrMaxGridDimZ, 7,                                         \
-                                p.maxGridSize[2]) row(cudaDevAttrMaxSharedMemoryPerBlock, 8,       \
-                                                      static_cast<int>(p.sharedMemPerBlock))       \
-          row(cudaDevAttrTotalConstantMemory, 9, static_cast<int>(p.totalConstMem)) row(           \
-              cudaDevAttrWarpSize, 10,                                                             \
-              p.warpSize) row(cudaDevAttrMaxPitch, 11,                                             \
-                              static_cast<int>(                                                    \
-                                  p.memPitch)) row(cudaDevAttrMaxRegistersPerBlock, 12,            \
-                                                   p.regsPerBlock) row(cudaDevAttrClockRate, 13,   \
-                                                                       p.clockRate)                \
-              row(cudaDevAttrTextureAlignment, 14, static_cast<int>(p.textureAlignment)) row(      \
-                  cudaDevAttrGpuOverlap, 15, p.deviceOverlap) row(cudaDevAttrMultiProcessorCount,  \
-                                                                  16, p.multiProcessorCount)       \
-                  row(cudaDevAttrKernelExecTimeout, 17, p.kernelExecTimeoutEnabled) row(           \
-                      cudaDevAttrIntegrated, 18, p.integrated) row(cudaDevAttrCanMapHostMemory,    \
-                                                                   19, p.canMapHostMemory)         \
-                      row(cudaDevAttrComputeMode, 20, p.computeMode) row(                          \
-                          cudaDevAttrConcurrentKernels, 31,                                        \
-                          p.concurrentKernels) row(cudaDevAttrEccEnabled, 32,                      \
-                                                   p.ECCEnabled) row(cudaDevAttrMemoryClockRate,   \
-                                                                     36, p.memoryClockRate)        \
-                          row(cudaDevAttrGlobalMemoryBusWidth, 37, p.memoryBusWidth) row(          \
-                              cudaDevAttrL2CacheSize,                                              \
-                              38,                                                                  \
-                              p.l2CacheSize) row(cudaDevAttrMaxThreadsPerMultiProcessor, 39,       \
-                                                 p                                                 \
-                                                     .maxThreadsPerMultiProcessor)                 \
-                              row(cudaDevAttrAsyncEngineCount, 40, p.asyncEngineCount) row(        \
-                                  cudaDevAttrUnifiedAddressing, 41, p.unifiedAddressing)           \
-                                  row(cudaDevAttrComputeCapabilityMajor, 75, p.major) row(         \
-                                      cudaDevAttrComputeCapabilityMinor, 76,                       \
-                                      p.minor) row(cudaDevAttrMaxSharedMemoryPerMultiprocessor,    \
-                                                   81,                                             \
-                                                   static_cast<int>(p.sharedMemPerMultiprocessor)) \
-                                      row(cudaDevAttrMaxRegistersPerMultiprocessor, 82,            \
-                                          p.regsPerMultiprocessor)                                 \
-                                          row(cudaDevAttrManagedMemory, 83, p.managedMemory) row(  \
-                                              cudaDevAttrConcurrentManagedAccess, 89,              \
-                                              p.concurrentManagedAccess)                           \
-                                              row(cudaDevAttrCooperativeLaunch, 95,                \
-                                                  p.cooperativeLaunch)                             \
-                                                  row(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, \
-                                                      static_cast<int>(p.sharedMemPerBlockOptin))  \
-                                                      row(cudaDevAttrMemoryPoolsSupported, 115,    \
-                                                          p.memoryPoolsSupported)
-
 namespace triptych::cuda::program {
 
-#define TRIPTYCH_ENUMERATOR(name, number, text) name = (number),
-enum cudaError { TRIPTYCH_CUDA_ERRORS(TRIPTYCH_ENUMERATOR) };
-using cudaError_t = cudaError;
-enum cudaDeviceAttr {
-  TRIPTYCH_CUDA_ATTRIBUTES(TRIPTYCH_ENUMERATOR) TRIPTYCH_CUDA_HOST_ATTRIBUTES(TRIPTYCH_ENUMERATOR)
+#define TRIPTYCH_CUDA_ERROR(name, number, text) name = (number),
+enum cudaError {
+#include "backends/cuda/program/runtime_errors.inc"
 };
-#undef TRIPTYCH_ENUMERATOR
+#undef TRIPTYCH_CUDA_ERROR
+using cudaError_t = cudaError;
+#define TRIPTYCH_CUDA_ATTRIBUTE(name, number, expression) cudaDevAttr##name = (number),
+enum cudaDeviceAttr {
+#include "backends/cuda/program/runtime_attributes.inc"
+};
+#undef TRIPTYCH_CUDA_ATTRIBUTE
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
