@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <sstream>
@@ -38,6 +39,16 @@ std::vector<std::string> split_list(const std::string& text) {
   for (std::string part; std::getline(stream, part, ',');) parts.emplace_back(trimmed(part));
   if (parts.empty()) parts.emplace_back();
   return parts;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/base/list_text.h"
 #include "core/io/beneath.h"
 
 namespace triptych::internal {
@@ -140,12 +141,11 @@ std::string run_line(std::string_view run) { return fmt::format("{}{}\n", kRun, 
 OwnList parse_own_list(std::string_view text, const fs::path& path) {
   OwnList list;
   list.bytes = std::ssize(text);
-  for (int number = 1; !text.empty(); ++number) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto problem = take_line(text.substr(0, end), list);
+  for (int number = 1; const auto line : split_lines(text)) {
+    const auto problem = take_line(line, list);
     if (!problem.empty())
       refuse(path, fmt::format("is not this program's: line {} {}", number, problem));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
   }
   return list;
 }

@@ -13,6 +13,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/io/strict_json.h"
 
 namespace triptych::internal {
@@ -54,10 +55,7 @@ std::int64_t axis_of(std::string_view text) { return number_of(text, 1); }
 
 /// The value of `key` in ImageJ's lines "key=value".
 std::optional<std::string_view> imagej_value(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    auto line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  for (auto line : split_lines(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=') {
       return line.substr(key.size() + 1);
@@ -289,10 +287,7 @@ std::string imagej_for(std::string_view text, std::int64_t pages) {
       "images=", "channels=", "slices=", "frames=", "hyperstack=",
       "mode=",   "min=",      "max=",    "loop="};
   std::string kept;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  for (const auto line : split_lines(text)) {
     if (std::ranges::any_of(dropped, [&](auto start) { return line.starts_with(start); })) continue;
     kept += fmt::format("{}\n", line);
     if (line.starts_with("ImageJ=") && pages > 1)

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/kernels/line_calls.h"
 
-#include <algorithm>
 #include <sstream>
+
+#include "core/base/list_text.h"
 
 namespace triptych::kernels {
 
 std::string with_line_calls(std::string_view assembly) {
   std::string result, here;
   bool has_frame = false;  // the function's parameters are in their places
-  while (!assembly.empty()) {
-    const auto end = std::min(assembly.find('\n'), assembly.size());
-    const auto text = assembly.substr(0, end);
-    assembly.remove_prefix(std::min(end + 1, assembly.size()));
+  for (const auto text : split_lines(assembly)) {
     result += text;
     result += '\n';
     std::istringstream words{std::string(text.substr(0, text.find('#')))};

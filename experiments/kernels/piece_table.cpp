@@ -12,6 +12,7 @@
 
 #include "backends/cuda/emulation/kernel_costs.h"
 #include "backends/cuda/plain/kernel_library.h"
+#include "core/base/list_text.h"
 
 namespace triptych::kernels {
 namespace {
@@ -100,13 +101,10 @@ std::optional<Arithmetic> called_operation(std::string_view function) {
 /// beginning of each piece have none: they belong to the piece that jumps to them.
 class PieceTable {
  public:
-  explicit PieceTable(std::string_view assembly) {
-    for (std::size_t at = 0; at < assembly.size();) {
-      const auto end = std::min(assembly.find('\n', at), assembly.size());
-      texts_.push_back(assembly.substr(at, end - at));
-      lines_.push_back(read_line(texts_.back()));
+  explicit PieceTable(std::string_view assembly) : texts_(split_lines(assembly)) {
+    for (const auto text : texts_) {
+      lines_.push_back(read_line(text));
       if (lines_.back().is_label) labels_[lines_.back().word] = lines_.size() - 1;
-      at = end + 1;
     }
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (begins_piece(lines_[i])) pieces_.push_back(follow(i));

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/plain/ptx.h"
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "experiments/kernels/assembly_text.h"
 #include "experiments/kernels/ptx_text.h"
 

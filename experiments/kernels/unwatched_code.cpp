@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/cuda/plain/kernel_library.h"
-#include "experiments/kernels/assembly_text.h"
+#include "core/base/list_text.h"
 
 namespace triptych::kernels {
 namespace {

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/interrupt.h"
+#include "core/base/list_text.h"
 #include "core/io/output_ledger.h"
 #include "core/io/sha256.h"
 #include "experiments/labs/option_order.h"
@@ -29,16 +30,6 @@ namespace {
 // predictions and answers, at the end the check.
 
 using page::Json;
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
@@ -72,8 +63,8 @@ class Notebook {
 
   void add(std::string_view handout) {
     bool commands = false;
-    for (const auto& line : lines_of(handout)) {
-      const auto word = std::string_view(line).substr(indent_of(line));
+    for (const auto line : split_lines(handout)) {
+      const auto word = line.substr(indent_of(line));
       if (commands && word != "```") {
         add_to_command(word);
       } else if (commands || word == "```sh") {
@@ -84,7 +75,7 @@ class Notebook {
           end_text();
           add_predictions();
         }
-        text_.push_back(line);
+        text_.emplace_back(line);
       }
     }
     end_text();

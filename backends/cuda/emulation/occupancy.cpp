@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/list_text.h"
+
 namespace triptych::cuda::emulation {
 namespace {
 
@@ -59,10 +61,7 @@ using RegistersByCapability = std::map<std::string, int>;
 std::map<std::string, RegistersByCapability> read_registers(std::string_view table) {
   std::map<std::string, RegistersByCapability> result;
   table.remove_prefix(table.find('\n') + 1);
-  while (!table.empty()) {
-    const auto end = std::min(table.find('\n'), table.size());
-    const auto row = table.substr(0, end);
-    table.remove_prefix(std::min(end + 1, table.size()));
+  for (const auto row : split_lines(table)) {
     const auto last = row.rfind(','), middle = row.rfind(',', last - 1);
     int registers = 0;
     std::from_chars(row.data() + last + 1, row.data() + row.size(), registers);
