@@ -29,10 +29,10 @@ void write_float_control(std::uint64_t) {}
 
 }  // namespace
 
-FlushSubnormals::FlushSubnormals() : previous_(read_float_control()) {
-  write_float_control(previous_ | kFlushBits);
+SubnormalMode::SubnormalMode(bool flushes) : previous_(read_float_control()) {
+  write_float_control(flushes ? previous_ | kFlushBits : previous_ & ~kFlushBits);
 }
 
-FlushSubnormals::~FlushSubnormals() { write_float_control(previous_); }
+SubnormalMode::~SubnormalMode() { write_float_control(previous_); }
 
 }  // namespace triptych

@@ -6,16 +6,22 @@
 
 namespace triptych {
 
-/// Sets flush-to-zero and denormals-are-zero of this thread while it lives, then restores both.
-class FlushSubnormals {
+/// Sets or clears flush-to-zero and denormals-are-zero of this thread while it lives, then restores
+/// both.
+class SubnormalMode {
  public:
-  FlushSubnormals();
-  ~FlushSubnormals();
-  FlushSubnormals(const FlushSubnormals&) = delete;
-  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+  explicit SubnormalMode(bool flushes);
+  ~SubnormalMode();
+  SubnormalMode(const SubnormalMode&) = delete;
+  SubnormalMode& operator=(const SubnormalMode&) = delete;
 
  private:
   std::uint64_t previous_;
+};
+
+class FlushSubnormals : public SubnormalMode {
+ public:
+  FlushSubnormals() : SubnormalMode(true) {}
 };
 
 }  // namespace triptych

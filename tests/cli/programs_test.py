@@ -294,6 +294,11 @@ class Programs(ProgramTest):
             result, _ = self.program("directed.cu", *options)
             self.assertEqual(result["output"], "0 0 0 different\n")
 
+    def test_subnormal_numbers_are_kept(self):
+        for options, blocks in (((), 2), (("--sample", "100"), 1)):
+            result, kernels = self.program("subnormals.cu", *options)
+            self.assertEqual((result["output"], kernels["halve"]["blocks"]), ("1 1\n1 1\n", blocks))
+
     def test_products_of_fragments_outside_of_a_sample_are_the_same(self):
         watched, _ = self.program("wmma.cu")
         others, kernels = self.program("wmma.cu", "--sample", "100")

@@ -10,6 +10,7 @@
 #include "backends/cuda/emulation/async_units.h"
 #include "backends/cuda/emulation/resident_blocks.h"
 #include "backends/cuda/emulation/thread_order.h"
+#include "backends/host/flush_subnormals.h"
 
 namespace triptych::cuda::emulation {
 namespace {
@@ -102,7 +103,10 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   shuffle_threads();
   current_block = this;
   if (observer_ != nullptr) observer_->begin_block(count_);
-  (running_ = &idle_fiber())->resume(home_);
+  {
+    const SubnormalMode mode(!schedule_.keeps_subnormals);  // new fibers begin with it
+    (running_ = &idle_fiber())->resume(home_);
+  }
   runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ == nullptr && resident_ != nullptr && std::ranges::any_of(fibers_, has_overflowed)) {
@@ -114,8 +118,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   if (fault_ != nullptr) {
     if (observer_ != nullptr) observer_->failed();
     // The other threads stand somewhere in the kernel for ever.
-    fibers_.clear();
-    idle_.clear();
+    drop_fibers();
     gathering_.clear();
     free_meetings_.clear();
     meetings_.clear();
@@ -148,6 +151,12 @@ Fiber& Block::idle_fiber() {
   Fiber* fiber = idle_.back();
   idle_.pop_back();
   return *fiber;
+}
+
+/// A fiber keeps the mode of subnormals in which it began.
+void Block::drop_fibers() {
+  fibers_.clear();
+  idle_.clear();
 }
 
 void Block::work() {

@@ -86,7 +86,10 @@ class Block {
   void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
   /// Sets the schedule of the runs from now on.
-  void follow(const Schedule& schedule) { schedule_ = schedule; }
+  void follow(const Schedule& schedule) {
+    if (schedule.keeps_subnormals != schedule_.keeps_subnormals) drop_fibers();
+    schedule_ = schedule;
+  }
   bool keeps_going() const { return schedule_.keeps_going; }
 
   /// The block of the thread that runs now.
@@ -210,6 +213,7 @@ class Block {
     std::uint32_t polled = 0;  ///< the value that it saw
   };
 
+  void drop_fibers();
   void work();
   void run_threads();
   /// Counts a step. True when it is the others' turn.

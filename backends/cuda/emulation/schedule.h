@@ -36,6 +36,9 @@ struct Schedule {
   /// Races, reads of unwritten memory and reads outside of arrays are noted, and the kernel
   /// continues. Without this the first one ends it.
   bool keeps_going = false;
+  /// Subnormal numbers are kept, as CUDA does by default. Without this they are zeros, which is a
+  /// rule of all contracts.
+  bool keeps_subnormals = false;
 };
 
 }  // namespace triptych::cuda::emulation

@@ -135,7 +135,8 @@ LaunchResult run(const KernelLibrary& library, const Launch& launch) {
                  .turn = kTurn,
                  .barriers_skip_ended = launch.barriers_skip_ended,
                  .strict = launch.strict,
-                 .keeps_going = launch.noted != nullptr});
+                 .keeps_going = launch.noted != nullptr,
+                 .keeps_subnormals = true});
   std::optional<emulation::CostModel> model;
   NoSample no_sample;
   const bool is_observed = observed_blocks(launch) > 0;
