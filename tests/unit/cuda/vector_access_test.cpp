@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "backends/cuda/emulation/counters.h"
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/conv.h"
