@@ -128,27 +128,37 @@ struct RowWalk {
   }
 };
 
-/// The operands in the vector memory.
-std::vector<RowWalk> vector_operands(const VectorOp& op) {
-  const unsigned reads = vector_operation(op.operation).reads;
-  std::vector<RowWalk> operands;
-  if ((reads & kReadsA) != 0 && !op.accumulators) operands.push_back({"a", op.a, op.a_step});
-  if ((reads & kReadsB) != 0 && !op.constant) operands.push_back({"b", op.b, op.b_step});
-  if ((reads & kReadsC) != 0) operands.push_back({"c", op.c, op.c_step});
-  return operands;
-}
+/// The operands in the vector memory, at most three.
+class VectorOperands {
+ public:
+  explicit VectorOperands(const VectorOp& op) {
+    const unsigned reads = vector_operation(op.operation).reads;
+    if ((reads & kReadsA) != 0 && !op.accumulators) add({"a", op.a, op.a_step});
+    if ((reads & kReadsB) != 0 && !op.constant) add({"b", op.b, op.b_step});
+    if ((reads & kReadsC) != 0) add({"c", op.c, op.c_step});
+  }
+  auto begin() const { return walks_.begin(); }
+  auto end() const { return walks_.begin() + count_; }
+
+ private:
+  void add(const RowWalk& walk) { walks_[static_cast<std::size_t>(count_++)] = walk; }
+
+  std::array<RowWalk, 3> walks_{};
+  std::ptrdiff_t count_ = 0;
+};
 
 /// Rows are read ahead of the writes.
 std::string check_vector_rows(const VectorOp& op, const MachineConfig& machine) {
   const RowWalk result{"destination", op.destination, op.step};
   std::string problem = result.leaves(op.count, machine.vector_rows, "vector memory");
-  for (const RowWalk& operand : vector_operands(op))
+  const VectorOperands operands(op);
+  for (const RowWalk& operand : operands)
     if (problem.empty()) problem = operand.leaves(op.count, machine.vector_rows, "vector memory");
   if (problem.empty() && op.accumulators)
     problem =
         RowWalk{"a", op.a, op.a_step}.leaves(op.count, machine.accumulator_rows, "accumulators");
   if (!problem.empty()) return problem;
-  for (const RowWalk& operand : vector_operands(op))
+  for (const RowWalk& operand : operands)
     for (std::uint32_t i = 0; i < op.count; ++i)
       if (result.visits(operand.row(i), i))
         return fmt::format("reads row {} of the vector memory as {}, after it has written it",

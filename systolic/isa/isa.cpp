@@ -67,15 +67,54 @@ inline std::int64_t extract(const Instruction& instruction, const Field& field) 
   return negative ? value - (std::int64_t{1} << field.bits) : value;
 }
 
+constexpr std::int64_t smallest(const Field& field) {
+  return field.is_signed ? -(std::int64_t{1} << (field.bits - 1)) : 0;
+}
+constexpr std::int64_t largest(const Field& field) {
+  return (std::int64_t{1} << (field.bits - (field.is_signed ? 1 : 0))) - 1;
+}
+
+inline void insert(Instruction& instruction, const Field& field, std::int64_t value) {
+  if (value < smallest(field) || value > largest(field))
+    throw std::invalid_argument("[isa] " + misfit(field, value));
+  const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << field.bits) - 1);
+  std::uint32_t& word = instruction.words[static_cast<std::size_t>(field.word)];
+  word &= ~(mask << field.shift);
+  word |= (static_cast<std::uint32_t>(value) & mask) << field.shift;
+}
+
+// Each run encodes its program, and the twin decodes millions of instructions: the loops over the
+// operands are unrolled when this is compiled.
+
+template <class T, std::size_t... I>
+Instruction encode_operands(const T& operands, Tokens tokens, std::index_sequence<I...>) {
+  Instruction instruction = encode_head(Layout<T>::kOpcode, tokens);
+  const auto set = [&]<std::size_t kIndex>() {
+    constexpr FieldMember<T> operand = Layout<T>::kOperands[kIndex];
+    constexpr auto member = std::get<operand.member.index()>(operand.member);
+    insert(instruction, operand.field, static_cast<std::int64_t>(operands.*member));
+  };
+  (set.template operator()<I>(), ...);
+  return instruction;
+}
+
 template <class T>
 Instruction encode_operands(const T& operands, Tokens tokens) {
-  Instruction instruction = encode_head(Layout<T>::kOpcode, tokens);
-  for (const FieldMember<T>& operand : Layout<T>::kOperands) {
-    const auto value = std::visit(
-        [&](auto member) { return static_cast<std::int64_t>(operands.*member); }, operand.member);
-    set_field(instruction, operand.field, value);
-  }
-  return instruction;
+  return encode_operands(operands, tokens, std::make_index_sequence<Layout<T>::kOperands.size()>());
+}
+
+template <class T, std::size_t... I>
+T decode_operands(const Instruction& instruction, std::index_sequence<I...>) {
+  T operands;
+  const auto set = [&]<std::size_t kIndex>() {
+    constexpr FieldMember<T> operand = Layout<T>::kOperands[kIndex];
+    constexpr Field field = operand.field;
+    constexpr auto member = std::get<operand.member.index()>(operand.member);
+    using Value = std::remove_reference_t<decltype(operands.*member)>;
+    operands.*member = static_cast<Value>(extract(instruction, field));
+  };
+  (set.template operator()<I>(), ...);
+  return operands;
 }
 
 }  // namespace
@@ -96,19 +135,13 @@ std::string_view to_string(Unit unit) {
 }
 
 std::string misfit(const Field& field, std::int64_t value) {
-  const std::int64_t low = field.is_signed ? -(std::int64_t{1} << (field.bits - 1)) : 0;
-  const std::int64_t high = (std::int64_t{1} << (field.bits - (field.is_signed ? 1 : 0))) - 1;
+  const std::int64_t low = smallest(field), high = largest(field);
   if (value >= low && value <= high) return {};
   return fmt::format("{} = {} does not fit: give {} to {}", field.name, value, low, high);
 }
 
 void set_field(Instruction& instruction, const Field& field, std::int64_t value) {
-  if (const auto problem = misfit(field, value); !problem.empty())
-    throw std::invalid_argument("[isa] " + problem);
-  const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << field.bits) - 1);
-  std::uint32_t& word = instruction.words[static_cast<std::size_t>(field.word)];
-  word &= ~(mask << field.shift);
-  word |= (static_cast<std::uint32_t>(value) & mask) << field.shift;
+  insert(instruction, field, value);
 }
 
 std::int64_t get_field(const Instruction& instruction, const Field& field) {
@@ -132,25 +165,6 @@ Instruction encode(const VectorStore& store, Tokens tokens) {
   return encode_operands(store, tokens);
 }
 Instruction encode(const VectorOp& op, Tokens tokens) { return encode_operands(op, tokens); }
-
-namespace {
-
-// The twin decodes millions: the loop over the operands is unrolled when this is compiled.
-template <class T, std::size_t... I>
-T decode_operands(const Instruction& instruction, std::index_sequence<I...>) {
-  T operands;
-  const auto set = [&]<std::size_t kIndex>() {
-    constexpr FieldMember<T> operand = Layout<T>::kOperands[kIndex];
-    constexpr Field field = operand.field;
-    constexpr auto member = std::get<operand.member.index()>(operand.member);
-    using Value = std::remove_reference_t<decltype(operands.*member)>;
-    operands.*member = static_cast<Value>(extract(instruction, field));
-  };
-  (set.template operator()<I>(), ...);
-  return operands;
-}
-
-}  // namespace
 
 template <class T>
 T decode(const Instruction& instruction) {
