@@ -24,6 +24,7 @@ struct Subject {
   int threads;
   std::string machine;  ///< of a simulated array, or the mode of an emulated GPU
 
+  bool is_checked() const { return machine == "checked"; }
   /// As the exclusion lists call it.
   std::string name() const { return machine.ends_with("-int8") ? backend + "-int8" : backend; }
   DeviceOptions options() const {
@@ -111,16 +112,56 @@ std::vector<Tensor> run_or_skip(const OpCase& test, const std::vector<Tensor>& i
   }
 }
 
-/// True for an operator without products whose kernels are those of float32: the contract is about
-/// products.
-bool repeats_f32(const OpCase& test, const std::vector<Tensor>& inputs, const Subject& subject,
-                 Contract contract) {
-  const bool may_differ = contract == Contract::F32 || contract == Contract::Bf16Exact;
-  if (has_all_cases() || may_differ || !test.op->multiplicands().empty()) return false;
-  auto& device = device_of(subject);
-  const auto kernels = accepting_kernels(test, inputs, device, contract);
-  return !kernels.empty() && kernels == accepting_kernels(test, inputs, device, Contract::F32);
+struct Expectation {
+  std::vector<RefTensor> values;
+  std::vector<std::vector<double>> allowed;          ///< differences
+  std::vector<std::vector<double>> allowed_rounded;  ///< of kernels that round their results
+};
+
+Expectation expectation_of(const Op& op, const std::vector<RefTensor>& inputs, Contract contract) {
+  Expectation expected = {run_on_reference(op, inputs, contract), {}, {}};
+  expected.allowed = tolerances(op, inputs, expected.values, contract);
+  expected.allowed_rounded =
+      tolerances(op, inputs, expected.values, contract, Accuracy::RoundedResult);
+  return expected;
 }
+
+/// The first difference that is not allowed. Empty: none.
+std::string difference_from(const Expectation& expected, const std::vector<Tensor>& outputs,
+                            Accuracy accuracy = Accuracy::PlainSum) {
+  const auto& allowed =
+      accuracy == Accuracy::RoundedResult ? expected.allowed_rounded : expected.allowed;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto difference = first_difference(outputs[i], expected.values[i], allowed[i]);
+    if (!difference.empty()) return fmt::format("output {}, {}", i, difference);
+  }
+  return {};
+}
+
+/// An operator's case and what is expected of it under bf16-exact.
+struct Trial {
+  const OpCase& test;
+  std::vector<Tensor> inputs = make_inputs(test);
+  std::vector<RefTensor> references = to_references(inputs);
+  Expectation exact = expectation_of(*test.op, references, Contract::Bf16Exact);
+
+  Expectation expectation(Contract contract) const {
+    return contract == Contract::Bf16Exact ? exact : expectation_of(*test.op, references, contract);
+  }
+  auto kernels(const Subject& subject, Contract contract) const {
+    return accepting_kernels(test, inputs, device_of(subject), contract);
+  }
+  /// True where bf16-exact has shown what the same kernels do under the contract. Those of an
+  /// operator without products see no contract. Which bytes a kernel reads and writes depends on
+  /// none, and the emulated GPU without checks of accesses shows the values.
+  bool repeats_exact(const Subject& subject, Contract contract, const Expectation& expected) const {
+    if (contract == Contract::Bf16Exact || has_all_cases()) return false;
+    const bool same_values = test.op->multiplicands().empty() && expected.allowed == exact.allowed;
+    if (!same_values && !subject.is_checked()) return false;
+    const auto accepting = kernels(subject, contract);
+    return !accepting.empty() && accepting == kernels(subject, Contract::Bf16Exact);
+  }
+};
 
 /// True when every NaN is the one that all processors agree on. (Those of the inputs are.)
 bool has_one_nan(const Tensor& tensor) {
@@ -145,60 +186,34 @@ class SameBits {
   std::vector<Tensor> first_;
 };
 
-TEST_P(OnEveryBackend, is_within_the_bound_and_has_the_same_bits_under_bf16_exact) {
-  const auto& test = GetParam();
-  const auto inputs = make_inputs(test);
-  const auto references = to_references(inputs);
-  for (const auto contract : contracts_of(*test.op)) {
-    const auto expected = run_on_reference(*test.op, references, contract);
-    const auto allowed = tolerances(*test.op, references, expected, contract);
-    SameBits bits;
-    for (const auto& subject : subjects()) {
-      if (repeats_f32(test, inputs, subject, contract)) continue;
-      SCOPED_TRACE(fmt::format("{} {} {} threads, {}", subject.backend, subject.machine,
-                               subject.threads, to_string(contract)));
-      const auto outputs = run_or_skip(test, inputs, subject, contract);
-      if (contract == Contract::Bf16Exact) {
-        for (const auto& output : outputs) EXPECT_TRUE(has_one_nan(output));
-        bits.expect(outputs);
-      }
-      std::string difference;
-      for (std::size_t i = 0; i < outputs.size() && difference.empty(); ++i) {
-        difference = first_difference(outputs[i], expected[i], allowed[i]);
-        if (!difference.empty()) difference = fmt::format("output {}, {}", i, difference);
-      }
-      const auto* expected_failure =
-          find_exclusion(expected_failures(), subject.name(), test, contract);
-      if (expected_failure == nullptr) {
-        EXPECT_EQ(difference, "");
-      } else {
-        EXPECT_NE(difference, "") << "passes, but is listed: " << expected_failure->reason;
-      }
-    }
-  }
-}
-
-enum class Kernels { All, NotTaken };
-
-/// True where a plan takes the kernel, so that a run without a kernel's name has shown its outputs.
+/// True where a plan takes the kernel.
 bool is_taken(const KernelEntry* kernel, const std::vector<const KernelEntry*>& accepting) {
   return kernel == accepting.front() && kernel->role == KernelRole::Own && kernel->worth == nullptr;
 }
 
+/// True where a run without a kernel's name has shown the kernel, or one under bf16-exact has
+/// checked its accesses.
+bool is_shown(const Trial& trial, const Subject& subject, Contract contract,
+              const KernelEntry* kernel) {
+  if (has_all_cases()) return false;
+  if (is_taken(kernel, trial.kernels(subject, contract))) return true;
+  if (!subject.is_checked() || contract == Contract::Bf16Exact) return false;
+  const auto exact = trial.kernels(subject, Contract::Bf16Exact);
+  return std::ranges::find(exact, kernel) != exact.end();
+}
+
 /// The outputs by each kernel that accepts, those that a table holds after the first one, too: the
 /// steps of the teaching ladders. Only a library may refuse a query that its entry accepts.
-void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, const Subject& subject,
-                     Contract contract, Kernels kernels,
+void for_each_kernel(const Trial& trial, const Subject& subject, Contract contract,
                      const std::function<void(const std::vector<Tensor>&, Accuracy)>& judge) {
-  auto& device = device_of(subject);
-  const auto accepting = accepting_kernels(test, inputs, device, contract);
-  for (const auto* kernel : accepting) {
-    if (kernels == Kernels::NotTaken && is_taken(kernel, accepting)) continue;
+  for (const auto* kernel : trial.kernels(subject, contract)) {
+    if (is_shown(trial, subject, contract, kernel)) continue;
     const std::string name(kernel->name);
     SCOPED_TRACE(fmt::format("{} {}, kernel {}, {}", subject.backend, subject.machine, name,
                              to_string(contract)));
     try {
-      judge(run_on_device(test, inputs, device, contract, host_of(subject), name),
+      judge(run_on_device(trial.test, trial.inputs, device_of(subject), contract, host_of(subject),
+                          name),
             kernel->accuracy);
     } catch (const UnsupportedError& error) {
       EXPECT_EQ(kernel->role, KernelRole::Library) << error.what();
@@ -206,13 +221,33 @@ void for_each_kernel(const OpCase& test, const std::vector<Tensor>& inputs, cons
   }
 }
 
-TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
-  const auto& test = GetParam();
-  const auto inputs = make_inputs(test);
+void expect_in_bound_or_listed(const Trial& trial, const Subject& subject, Contract contract,
+                               const std::string& difference) {
+  const auto* failure = find_exclusion(expected_failures(), subject.name(), trial.test, contract);
+  if (failure == nullptr) {
+    EXPECT_EQ(difference, "");
+  } else {
+    EXPECT_NE(difference, "") << "passes, but is listed: " << failure->reason;
+  }
+}
+
+TEST_P(OnEveryBackend, is_within_the_bound_and_has_the_same_bits_under_bf16_exact) {
+  const Trial trial{GetParam()};
   SameBits bits;
-  for (const auto& subject : subjects()) {
-    for_each_kernel(test, inputs, subject, Contract::Bf16Exact, Kernels::All,
-                    [&](const auto& outputs, Accuracy) { bits.expect(outputs); });
+  for (const auto contract : contracts_of(*trial.test.op)) {
+    const auto expected = trial.expectation(contract);
+    for (const auto& subject : subjects()) {
+      if (trial.repeats_exact(subject, contract, expected)) continue;
+      SCOPED_TRACE(fmt::format("{} {} {} threads, {}", subject.backend, subject.machine,
+                               subject.threads, to_string(contract)));
+      const auto outputs = run_or_skip(trial.test, trial.inputs, subject, contract);
+      expect_in_bound_or_listed(trial, subject, contract, difference_from(expected, outputs));
+      if (contract != Contract::Bf16Exact) continue;
+      for (const auto& output : outputs) EXPECT_TRUE(has_one_nan(output));
+      bits.expect(outputs);
+      for_each_kernel(trial, subject, contract,
+                      [&](const auto& same, Accuracy) { bits.expect(same); });
+    }
   }
 }
 
@@ -220,30 +255,21 @@ TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
 /// their bits. Checking each access of large products takes most of the time, and finds in smaller
 /// ones, by the same kernels, what it finds in them.
 bool stands_for_others(const Subject& subject, const OpCase& test) {
-  if (subject.machine == "checked") return !test.name.starts_with("large_transposes");
+  if (subject.is_checked()) return !test.name.starts_with("large_transposes");
   return subject.backend != "cpu" || subject.threads == 3;
 }
 
 /// Libraries and tensor cores promise no bits, but the contract's bound.
 TEST_P(OnEveryBackend, is_within_the_bound_by_every_kernel) {
-  const auto& test = GetParam();
-  const auto inputs = make_inputs(test);
-  const auto references = to_references(inputs);
+  const Trial trial{GetParam()};
   for (const auto contract : {Contract::F32, Contract::Bf16}) {
-    const auto expected = run_on_reference(*test.op, references, contract);
-    const auto allowed = tolerances(*test.op, references, expected, contract);
-    const auto rounded =
-        tolerances(*test.op, references, expected, contract, Accuracy::RoundedResult);
-    const auto judge = [&](const std::vector<Tensor>& outputs, Accuracy accuracy) {
-      const auto& bounds = accuracy == Accuracy::RoundedResult ? rounded : allowed;
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        EXPECT_EQ(first_difference(outputs[i], expected[i], bounds[i]), "") << "output " << i;
-      }
-    };
+    const auto expected = trial.expectation(contract);
     for (const auto& subject : subjects()) {
-      if (!has_all_cases() && !stands_for_others(subject, test)) continue;
-      const auto kernels = has_all_cases() ? Kernels::All : Kernels::NotTaken;
-      for_each_kernel(test, inputs, subject, contract, kernels, judge);
+      if (!has_all_cases() && !stands_for_others(subject, trial.test)) continue;
+      if (trial.repeats_exact(subject, contract, expected)) continue;
+      for_each_kernel(trial, subject, contract, [&](const auto& outputs, Accuracy accuracy) {
+        EXPECT_EQ(difference_from(expected, outputs, accuracy), "");
+      });
     }
   }
 }
