@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/ops/attention.h"
 #include "core/ops/binary.h"
 
 namespace triptych {
@@ -26,11 +27,15 @@ std::vector<bool> dependents(const Graph& graph, Values wanted) {
   return depends;
 }
 
-/// Expands every composite node that a gradient may flow through.
+/// True of a composite with a gradient rule of its own.
+bool has_own_gradient(const Op& op) { return op_cast<Attention>(op) != nullptr; }
+
+/// Expands every composite node that a gradient may flow through and that has no rule of its own.
 void expand_dependents(Graph& graph, Values wanted) {
   for (std::size_t i = 0; i < graph.nodes().size();) {
     const auto& node = graph.nodes()[i];
-    if (node.op->composite() && dependents(graph, wanted)[node.outputs.front().index()]) {
+    const bool expands = node.op->composite() && !has_own_gradient(*node.op);
+    if (expands && dependents(graph, wanted)[node.outputs.front().index()]) {
       graph.expand_composite(node.id);  // stays at i: the expansion may hold composites, too
     } else {
       ++i;

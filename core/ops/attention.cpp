@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/attention_gradient.h"
 #include "core/ops/formula.h"
 #include "core/ops/matmul.h"
 #include "core/ops/softmax.h"
@@ -90,23 +91,6 @@ ValueId swap_heads_and_rows(OpEmitter& emitter, ValueId x) {
   return emitter.emit_one(make_op(op), {x});
 }
 
-/// x of rank 3 as [B, heads, rows, size].
-ValueId split_heads(OpEmitter& emitter, ValueId x, std::int64_t heads) {
-  const Formula f(emitter);
-  const Shape shape = f.shape(x);
-  if (shape.rank() == 4) return x;
-  const auto split = f.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
-  return swap_heads_and_rows(emitter, split);
-}
-
-/// x [B, heads, rows, size] as [B, groups, heads / groups, rows, size], where k and v have fewer
-/// heads than q.
-ValueId group_heads(const Formula& f, ValueId x, const AttentionGeometry& g) {
-  if (g.heads == g.kv_heads) return x;
-  const Shape shape = f.shape(x);
-  return f.reshape(x, {shape[0], g.kv_heads, shape[1] / g.kv_heads, shape[2], shape[3]});
-}
-
 /// 0 where query i sees key j, else -inf.
 Tensor causal_mask(const AttentionGeometry& g) {
   Tensor mask(TensorSpec{DType::F32, Shape{g.queries, g.keys}});
@@ -119,30 +103,9 @@ Tensor causal_mask(const AttentionGeometry& g) {
   return mask;
 }
 
-std::size_t at(const HeadStrides& strides, std::int64_t batch, std::int64_t head,
-               std::int64_t row) {
-  return static_cast<std::size_t>(batch * strides.batch + head * strides.head + row * strides.row);
-}
-
-/// The probabilities of one query.
-std::vector<double> probabilities(const AttentionGeometry& g, const double* q, const double* k,
-                                  std::int64_t seen) {
-  std::vector<double> p(static_cast<std::size_t>(seen));
-  for (std::int64_t j = 0; j < seen; ++j) {
-    double sum = 0;
-    for (std::int64_t d = 0; d < g.head_size; ++d) sum += q[d] * k[j * g.k.row + d];
-    p[static_cast<std::size_t>(j)] = sum * double{g.scale};
-  }
-  const double largest = std::ranges::max(p);
-  double sum = 0;
-  for (auto& value : p) sum += value = std::exp(value - largest);
-  for (auto& value : p) value /= sum;
-  return p;
-}
-
 }  // namespace
 
-AttentionGeometry AttentionGeometry::of(const Attention& op, Specs inputs) {
+AttentionGeometry AttentionGeometry::of(const AttentionAttributes& op, Specs inputs) {
   require_operands(inputs);
   const auto q = heads_of(inputs, 0, op.q_num_heads);
   const auto k = heads_of(inputs, 1, op.kv_num_heads);
@@ -158,6 +121,7 @@ AttentionGeometry AttentionGeometry::of(const Attention& op, Specs inputs) {
           .keys = k.rows,
           .head_size = q.size,
           .value_size = v.size,
+          .is_causal = op.is_causal,
           .scale = op.scale == 0 ? standard : op.scale,
           .q = q.strides(rank),
           .k = k.strides(rank),
@@ -165,41 +129,100 @@ AttentionGeometry AttentionGeometry::of(const Attention& op, Specs inputs) {
           .y = y.strides(rank)};
 }
 
-std::vector<TensorSpec> Attention::infer(Specs inputs) const {
-  const auto g = AttentionGeometry::of(*this, inputs);
-  if (inputs[0].shape.rank() == 3) {
-    return {{DType::F32, Shape{g.batch, g.queries, g.heads * g.value_size}}};
+double AttentionGeometry::pairs() const {
+  const auto rows = static_cast<double>(queries), columns = static_cast<double>(keys);
+  const auto square = std::min(rows, columns);
+  const double each =
+      is_causal ? square * (square + 1) / 2 + (rows - square) * columns : rows * columns;
+  return static_cast<double>(batch * heads) * each;
+}
+
+TensorSpec AttentionGeometry::y_spec(std::int64_t rank) const {
+  if (rank == 3) return {DType::F32, Shape{batch, queries, heads * value_size}};
+  return {DType::F32, Shape{batch, heads, queries, value_size}};
+}
+
+ValueId split_heads(OpEmitter& emitter, ValueId x, std::int64_t heads) {
+  const Formula f(emitter);
+  const Shape shape = f.shape(x);
+  if (shape.rank() == 4) return x;
+  const auto split = f.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
+  return swap_heads_and_rows(emitter, split);
+}
+
+ValueId merge_heads(OpEmitter& emitter, ValueId x) {
+  const Formula f(emitter);
+  const Shape shape = f.shape(x);
+  return f.reshape(swap_heads_and_rows(emitter, x), {shape[0], shape[2], shape[1] * shape[3]});
+}
+
+ValueId group_heads(OpEmitter& emitter, ValueId x, const AttentionGeometry& g) {
+  if (g.heads == g.kv_heads) return x;
+  const Formula f(emitter);
+  const Shape shape = f.shape(x);
+  return f.reshape(x, {shape[0], g.kv_heads, shape[1] / g.kv_heads, shape[2], shape[3]});
+}
+
+AttentionParts emit_probabilities(OpEmitter& emitter, const AttentionGeometry& g, Values inputs) {
+  const Formula f(emitter);
+  AttentionParts parts;
+  parts.q = group_heads(emitter, split_heads(emitter, inputs[0], g.heads), g);
+  parts.k = group_heads(emitter, split_heads(emitter, inputs[1], g.kv_heads), g);
+  parts.v = group_heads(emitter, split_heads(emitter, inputs[2], g.kv_heads), g);
+  const auto products = product(emitter, parts.q, parts.k, true);
+  const double factor = g.scale;
+  parts.scale = emitter.constant(from_doubles({DType::F32, {}}, {&factor, 1}));
+  parts.scores = f.mul(products, parts.scale);
+  if (g.is_causal) parts.scores = f.add(parts.scores, emitter.constant(causal_mask(g)));
+  parts.probabilities = emitter.emit_one(make_op(Softmax{}), {parts.scores});
+  return parts;
+}
+
+std::vector<double> attention_probabilities(const AttentionGeometry& g, std::int64_t i,
+                                            const double* q, const double* k) {
+  std::vector<double> p(static_cast<std::size_t>(g.seen(i)));
+  for (std::size_t j = 0; j < p.size(); ++j) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < g.head_size; ++d) {
+      sum += q[d] * k[static_cast<std::int64_t>(j) * g.k.row + d];
+    }
+    p[j] = sum * double{g.scale};
   }
-  return {{DType::F32, Shape{g.batch, g.heads, g.queries, g.value_size}}};
+  const double largest = std::ranges::max(p);
+  double sum = 0;
+  for (auto& value : p) sum += value = std::exp(value - largest);
+  for (auto& value : p) value /= sum;
+  return p;
+}
+
+std::vector<TensorSpec> Attention::infer(Specs inputs) const {
+  return {AttentionGeometry::of(*this, inputs).y_spec(inputs[0].shape.rank())};
 }
 
 std::vector<ValueId> Attention::expand(OpEmitter& emitter, Values inputs) const {
   const TensorSpec specs[] = {emitter.spec(inputs[0]), emitter.spec(inputs[1]),
                               emitter.spec(inputs[2])};
   const auto g = AttentionGeometry::of(*this, specs);
-  const Formula f(emitter);
-  const auto q = group_heads(f, split_heads(emitter, inputs[0], g.heads), g);
-  const auto k = group_heads(f, split_heads(emitter, inputs[1], g.kv_heads), g);
-  const auto v = group_heads(f, split_heads(emitter, inputs[2], g.kv_heads), g);
-  auto scores = f.mul(product(emitter, q, k, true), double{g.scale});
-  if (is_causal) scores = f.add(scores, emitter.constant(causal_mask(g)));
-  const auto p = emitter.emit_one(make_op(Softmax{}), {scores});
-  auto y = f.reshape(product(emitter, p, v, false), {g.batch, g.heads, g.queries, g.value_size});
-  if (specs[0].shape.rank() == 3) {
-    y = f.reshape(swap_heads_and_rows(emitter, y), {g.batch, g.queries, g.heads * g.value_size});
-  }
-  return {y};
+  const auto parts = emit_probabilities(emitter, g, inputs);
+  const auto y = Formula(emitter).reshape(product(emitter, parts.probabilities, parts.v, false),
+                                          {g.batch, g.heads, g.queries, g.value_size});
+  return {specs[0].shape.rank() == 3 ? merge_heads(emitter, y) : y};
+}
+
+std::vector<ValueId> Attention::gradient(const GradientContext& context) const {
+  const auto dy = context.output_gradients[0];
+  if (!dy.valid()) return std::vector<ValueId>(3);
+  AttentionGradient op;
+  static_cast<AttentionAttributes&>(op) = *this;
+  std::vector<ValueId> inputs(context.inputs.begin(), context.inputs.end());
+  inputs.insert(inputs.end(), {context.outputs[0], dy});
+  return context.emitter.emit(make_op(op), inputs);
 }
 
 double Attention::flops(Specs inputs, Specs) const {
   const auto g = AttentionGeometry::of(*this, inputs);
-  const auto queries = static_cast<double>(g.queries), keys = static_cast<double>(g.keys);
-  const auto square = std::min(queries, keys);
-  const double pairs =
-      is_causal ? square * (square + 1) / 2 + (queries - square) * keys : queries * keys;
   // Two products, and per score a scaling and the five of Softmax.
-  const auto per_pair = 2 * static_cast<double>(g.head_size + g.value_size) + 6;
-  return static_cast<double>(g.batch * g.heads) * pairs * per_pair;
+  return g.pairs() * (2 * static_cast<double>(g.head_size + g.value_size) + 6);
 }
 
 void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -208,15 +231,15 @@ void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor
   for (std::int64_t b = 0; b < g.batch; ++b) {
     for (std::int64_t h = 0; h < g.heads; ++h) {
       const auto shared = h / (g.heads / g.kv_heads);
-      const double* k = inputs[1].values.data() + at(g.k, b, shared, 0);
-      const double* v = inputs[2].values.data() + at(g.v, b, shared, 0);
+      const double* k = inputs[1].values.data() + element_of(g.k, b, shared, 0);
+      const double* v = inputs[2].values.data() + element_of(g.v, b, shared, 0);
       for (std::int64_t i = 0; i < g.queries; ++i) {
-        const auto seen = is_causal ? std::min(i + 1, g.keys) : g.keys;
-        const auto p = probabilities(g, inputs[0].values.data() + at(g.q, b, h, i), k, seen);
-        double* y = outputs[0].values.data() + at(g.y, b, h, i);
+        const auto p =
+            attention_probabilities(g, i, inputs[0].values.data() + element_of(g.q, b, h, i), k);
+        double* y = outputs[0].values.data() + element_of(g.y, b, h, i);
         for (std::int64_t d = 0; d < g.value_size; ++d) {
           y[d] = 0;
-          for (std::int64_t j = 0; j < seen; ++j) {
+          for (std::int64_t j = 0; j < g.seen(i); ++j) {
             y[d] += p[static_cast<std::size_t>(j)] * v[j * g.v.row + d];
           }
         }

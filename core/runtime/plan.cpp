@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/graph/passes/attention_sums.h"
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/passes/pool_index.h"
+#include "core/ops/attention_gradient.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/ops/pool.h"
@@ -195,6 +197,18 @@ bool takes_fused_normalization(const Device& device, const Graph& fused,
   return std::ranges::all_of(fused.nodes(), [&](const Node& node) {
     const bool is_fused = is_normalization(node) && node.op->composite();
     return !is_fused || accepts(device, fused, node, options);
+  });
+}
+
+/// Lets gradients of attention read its sums, where the preferred device takes both so.
+Graph with_attention_sums(Graph graph, const Device& device, const PlacementOptions& options) {
+  const auto is_gradient = [](const Node& node) {
+    return node.op->name() == AttentionGradient::kName;
+  };
+  if (std::ranges::none_of(graph.nodes(), is_gradient)) return graph;
+  if (options.forced_kernels.contains(Attention::kName)) return graph;
+  return save_attention_sums(graph, [&](const Graph& whole, const Node& node) {
+    return accepts(device, whole, node, options);
   });
 }
 
@@ -382,6 +396,9 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   plan.options = options;
   const bool channels_last = options.channels_last && !options.keep_values;
   plan.options.placement.channels_last = channels_last;
+  if (!options.keep_values) {
+    graph = with_attention_sums(std::move(graph), *plan.devices[0], options.placement);
+  }
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
   if (!options.keep_values) {
     // Composites that it does not take after all are expanded again.

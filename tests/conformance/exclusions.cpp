@@ -15,6 +15,8 @@ std::span<const Exclusion> unsupported() {
       Exclusion{"systolic", "MatMul", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Attention", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "AttentionWithSums", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "AttentionGradient", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Recurrent", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "QuantizedConv", "", std::nullopt, kBfloat},
       Exclusion{"systolic", "QuantizedConvTranspose", "", std::nullopt, kBfloat},
@@ -24,6 +26,8 @@ std::span<const Exclusion> unsupported() {
       Exclusion{"systolic-int8", "MatMul", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "Gemm", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "Attention", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "AttentionWithSums", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "AttentionGradient", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "Recurrent", "", std::nullopt, kIntegers}};
   return list;
 }

@@ -4,7 +4,7 @@
 // are scaled down (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). Keys
 // and values are packed once for all queries.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/attention.h"
+#include "core/ops/attention_gradient.h"
 
 #include <algorithm>
 
@@ -50,7 +50,6 @@ class FlashAttention : public Kernel {
 
   FlashAttention(const KernelQuery& query, Device& device)
       : g_(geometry(query)),
-        causal_(query.as<Attention>().is_causal),
         rounding_(rounding_of(query.contract)),
         threads_(device_threads(device)) {}
 
@@ -79,7 +78,7 @@ class FlashAttention : public Kernel {
   static AttentionGeometry geometry(const KernelQuery& query) {
     std::vector<TensorSpec> specs;
     for (const auto& input : query.inputs) specs.push_back(input.spec);
-    return AttentionGeometry::of(query.as<Attention>(), specs);
+    return AttentionGeometry::of(query.as<AttentionAttributes>(), specs);
   }
 
   static std::int64_t block_queries() { return kQueryTiles * microkernels().max_rows; }
@@ -120,7 +119,7 @@ class FlashAttention : public Kernel {
                  .channels = g_.head_size},
                 block.tiles.height(t), block.q + row * g_.head_size, rounding_);
     }
-    const auto seen = causal_ ? std::min(g_.keys, first + block.count) : g_.keys;
+    const auto seen = g_.seen(first + block.count - 1);
     for (std::int64_t key = 0; key < seen; key += kKeys) {
       const Range keys = {key, std::min(key + kKeys, seen)};
       score(block, k, keys);
@@ -128,6 +127,7 @@ class FlashAttention : public Kernel {
       add_values(block, k + k_floats(), keys);
     }
     store(block, args.out<float>(0) + batch * g_.y.batch + head * g_.y.head + first * g_.y.row);
+    if (args.outputs.size() > 1) store_sums(block, args.out<float>(1) + entry * g_.queries + first);
   }
 
   QueryBlock prepared(std::int64_t first, float* own) const {
@@ -164,7 +164,7 @@ class FlashAttention : public Kernel {
   /// score.
   void weigh(const QueryBlock& block, std::int64_t row, Range keys) const {
     auto* weights = block.weights + row * kKeys;
-    const auto last = causal_ ? std::min(keys.end, block.first + row + 1) : keys.end;
+    const auto last = std::min(keys.end, g_.seen(block.first + row));
     const auto count = std::max<std::int64_t>(last - keys.begin, 0);
     std::fill(weights + count, weights + keys.size(), 0.0F);
     if (count == 0) return;
@@ -223,8 +223,15 @@ class FlashAttention : public Kernel {
     }
   }
 
+  /// The logarithms of the sums of exp(score).
+  static void store_sums(const QueryBlock& block, float* sums) {
+    simd([=, count = block.count, largest = block.largest, total = block.total] {
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < count; ++i) sums[i] = largest[i] + exact::log(total[i]);
+    });
+  }
+
   AttentionGeometry g_;
-  bool causal_;
   Rounding rounding_;
   int threads_;
 };
@@ -232,7 +239,9 @@ class FlashAttention : public Kernel {
 }  // namespace
 
 void add_attention_kernels(KernelList& list) {
-  list.push_back(kernel_entry<FlashAttention>(Attention::kName, "flash"));
+  for (const auto op : {Attention::kName, AttentionWithSums::kName}) {
+    list.push_back(kernel_entry<FlashAttention>(op, "flash"));
+  }
 }
 
 }  // namespace triptych::cpu

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "core/ops/attention.h"
+#include "core/ops/attention_gradient.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/concat.h"
 #include "core/ops/conv.h"
@@ -62,6 +62,17 @@ TEST(RefusedOperands, of_attention) {
   expect_shapes_refused(op, {{1, 3, 3, 4}, one, one}, "heads of k do not divide those of q");
   expect_shapes_refused(op, {{1, 2, 3, 5}, one, one}, "heads of q and k differ in size");
   expect_shapes_refused(op, {one, one, {1, 2, 5, 4}}, "k and v differ in rows");
+}
+
+TEST(RefusedOperands, of_the_gradient_of_attention) {
+  const Shape one = {1, 2, 3, 4}, other = {1, 2, 3, 5};
+  const AttentionGradient op;
+  EXPECT_NO_THROW(op.infer(floats({one, one, other, other, other})));
+  EXPECT_NO_THROW(op.infer(floats({one, one, other, other, other, {1, 2, 3}})));
+  expect_shapes_refused(op, {one, one, other, one, other}, "input 3 is f32[1, 2, 3, 4]");
+  expect_shapes_refused(op, {one, one, other, other, one}, "input 4 is f32[1, 2, 3, 4]");
+  expect_shapes_refused(op, {one, one, other, other, other, {1, 3, 2}}, "input 5 is f32[1, 3, 2]");
+  expect_shapes_refused(op, {one, one, {1, 1, 3, 5}, other, other}, "k and v differ in heads");
 }
 
 TEST(RefusedOperands, of_recurrent_layers) {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/passes/attention_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/autodiff/autodiff.h"
+#include "core/ops/attention_gradient.h"
+#include "core/ops/reduce.h"
+#include "tests/unit/graph/example_graphs.h"
+
+namespace triptych::testing {
+namespace {
+
+/// Attention of one input three times, and the gradient of the sum of its results.
+Graph training(int attentions) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {1, 2, 5, 4}});
+  auto y = x;
+  for (int i = 0; i < attentions; ++i)
+    y = emit(graph, make_op(Attention{}), {y, y, y}, "attention");
+  graph.mark_output("y", y);
+  const auto loss = graph.emit_one(make_op(Reduce(ReduceKind::Sum, {}, false)), {y});
+  graph.mark_output("dx", add_gradients(graph, loss, std::array{x}).front());
+  return graph;
+}
+
+template <class Op>
+std::ptrdiff_t count(const Graph& graph) {
+  return std::ranges::count_if(graph.nodes(),
+                               [](const Node& node) { return op_cast<Op>(*node.op) != nullptr; });
+}
+
+TEST(SaveAttentionSums, lets_the_gradient_read_them) {
+  const auto graph = training(2);
+  EXPECT_EQ(count<AttentionGradient>(graph), 2);
+  const auto result = save_attention_sums(graph, [](const Graph&, const Node&) { return true; });
+  EXPECT_EQ(count<Attention>(result), 0);
+  EXPECT_EQ(count<AttentionWithSums>(result), 2);
+  for (const auto& node : result.nodes()) {
+    if (op_cast<AttentionGradient>(*node.op) == nullptr) continue;
+    ASSERT_EQ(node.inputs.size(), 6U);
+    const auto& sums = result.value(node.inputs[AttentionGradient::kSums]);
+    EXPECT_EQ(sums.output_index, 1);
+    EXPECT_EQ(sums.producer, result.value(node.inputs[3]).producer);
+    EXPECT_EQ(node.phase, Phase::Backward);
+  }
+  expect_same_outputs(graph, result);
+}
+
+TEST(SaveAttentionSums, leaves_alone_who_does_not_join) {
+  const auto graph = training(2);
+  for (const std::string_view apart : {"AttentionWithSums", "AttentionGradient"}) {
+    const auto result = save_attention_sums(graph, [&](const Graph& whole, const Node& node) {
+      // Of two pairs the second joins.
+      return node.op->name() != apart || node.inputs[0] != whole.find("x");
+    });
+    EXPECT_EQ(count<Attention>(result), 1) << apart;
+    EXPECT_EQ(count<AttentionWithSums>(result), 1) << apart;
+    expect_same_outputs(graph, result);
+  }
+}
+
+TEST(SaveAttentionSums, keeps_attention_without_a_gradient_of_its_own) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {1, 2, 5, 4}});
+  const auto other = graph.add_input("other", {DType::F32, {1, 2, 5, 4}});
+  const auto y = emit(graph, make_op(Attention{}), {x, x, x}, "attention");
+  graph.mark_output("y", y);
+  // The gradient of another attention.
+  graph.mark_output("dq", graph
+                              .add_node(make_op(AttentionGradient{}),
+                                        std::vector<ValueId>{other, x, x, y, y}, "gradient")
+                              .front());
+  const auto result = save_attention_sums(graph, [](const Graph&, const Node&) { return true; });
+  EXPECT_EQ(count<Attention>(result), 1);
+}
+
+}  // namespace
+}  // namespace triptych::testing
