@@ -146,21 +146,12 @@ void multiply_rows(const BasicMicroTile<T>& tile) {
 
 HWY_POP_ATTRIBUTES
 
-template <class T, std::size_t... kRowsMinusOne>
-void add_wide(WordKernels<T>& words, std::index_sequence<kRowsMinusOne...>) {
-  ((words.run[kRowsMinusOne + 1] = multiply_rows<T, 2, kRowsMinusOne + 1>), ...);
-}
-
-template <class T, std::size_t... kRowsMinusOne>
-void add_narrow(WordKernels<T>& words, std::index_sequence<kRowsMinusOne...>) {
-  ((words.run_narrow[kRowsMinusOne + 1] = multiply_rows<T, 1, kRowsMinusOne + 1>), ...);
-}
-
 template <class T>
 WordKernels<T> by_processor() {
   WordKernels<T> words;
-  add_wide(words, std::make_index_sequence<kMaxTileRows>());
-  add_narrow(words, std::make_index_sequence<kMaxNarrowRows>());
+  fill_by_rows<kMaxTileRows>(words.run, [](auto rows) { return multiply_rows<T, 2, rows>; });
+  fill_by_rows<kMaxNarrowRows>(words.run_narrow,
+                               [](auto rows) { return multiply_rows<T, 1, rows>; });
   return words;
 }
 

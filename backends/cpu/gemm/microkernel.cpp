@@ -219,38 +219,9 @@ void multiply_scattered_rows(const MicroTile& tile, const std::int64_t* offsets)
   multiply_scattered(tile, offsets, std::make_index_sequence<kRows * 2>());
 }
 
-template <std::size_t... kRowsMinusOne>
-void add_scattered(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run_scattered[kRowsMinusOne + 1] = multiply_scattered_rows<kRowsMinusOne + 1>), ...);
-}
-
-template <std::size_t... kRowsMinusOne>
-void add_apart(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run_apart[kRowsMinusOne + 1] = multiply_rows<2, true, float, kRowsMinusOne + 1>), ...);
-  ((all.run_narrow_apart[kRowsMinusOne + 1] = multiply_rows<1, true, float, kRowsMinusOne + 1>),
-   ...);
-}
-
-template <std::size_t... kRowsMinusOne>
-void add_few(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run_few[kRowsMinusOne + 1] = multiply_few<kRowsMinusOne + 1>), ...);
-}
-
-template <std::size_t... kRowsMinusOne>
-void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run[kRowsMinusOne + 1] = multiply_rows<2, false, float, kRowsMinusOne + 1>), ...);
-  ((all.pairs.run[kRowsMinusOne + 1] = multiply_rows<2, false, PairWord, kRowsMinusOne + 1>), ...);
-  ((all.dots.run[kRowsMinusOne + 1] = multiply_rows<2, false, DotWord, kRowsMinusOne + 1>), ...);
-}
-
-template <std::size_t... kRowsMinusOne>
-void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
-  ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, float, kRowsMinusOne + 1>), ...);
-  ((all.pairs.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, PairWord, kRowsMinusOne + 1>),
-   ...);
-  ((all.dots.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, false, DotWord, kRowsMinusOne + 1>),
-   ...);
-}
+/// Tiles of one kind for fill_by_rows.
+template <std::size_t kVectors, bool kApart, class T>
+constexpr auto kTiles = [](auto rows) { return multiply_rows<kVectors, kApart, T, rows>; };
 
 }  // namespace
 
@@ -262,11 +233,17 @@ Microkernels make_microkernels() {
   // A page has none, and needs none: products of two bfloat16 are exact there (decision 62).
   all.fused = HWY_NATIVE_FMA != 0 || HWY_TARGET == HWY_WASM;
   all.few_panels = kFewPanels;
-  add_few(all, std::make_index_sequence<kMostFewRows>());
-  add_scattered(all, std::make_index_sequence<kTileRows>());
-  add_apart(all, std::make_index_sequence<kTileRows>());
-  add_wide(all, std::make_index_sequence<kTileRows>());
-  add_narrow(all, std::make_index_sequence<2 * kTileRows>());
+  fill_by_rows<kMostFewRows>(all.run_few, [](auto rows) { return multiply_few<rows>; });
+  fill_by_rows<kTileRows>(all.run_scattered,
+                          [](auto rows) { return multiply_scattered_rows<rows>; });
+  fill_by_rows<kTileRows>(all.run_apart, kTiles<2, true, float>);
+  fill_by_rows<kTileRows>(all.run_narrow_apart, kTiles<1, true, float>);
+  fill_by_rows<kTileRows>(all.run, kTiles<2, false, float>);
+  fill_by_rows<kTileRows>(all.pairs.run, kTiles<2, false, PairWord>);
+  fill_by_rows<kTileRows>(all.dots.run, kTiles<2, false, DotWord>);
+  fill_by_rows<2 * kTileRows>(all.run_narrow, kTiles<1, false, float>);
+  fill_by_rows<2 * kTileRows>(all.pairs.run_narrow, kTiles<1, false, PairWord>);
+  fill_by_rows<2 * kTileRows>(all.dots.run_narrow, kTiles<1, false, DotWord>);
   return all;
 }
 

@@ -7,8 +7,11 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace triptych::cpu {
 
@@ -92,6 +95,18 @@ struct WordKernels {
 
   bool operator==(const WordKernels&) const = default;
 };
+
+/// Sets table[r] = kernel_of(r) for each number of rows from 1 to kRows. r is a constant:
+/// a std::integral_constant.
+template <std::size_t kRows, class Table, class KernelOf>
+void fill_by_rows(Table& table, KernelOf kernel_of) {
+  [&]<std::size_t... kRowsMinusOne>(std::index_sequence<kRowsMinusOne...>) {
+    ((table[kRowsMinusOne + 1] =
+          kernel_of(std::integral_constant<std::size_t, kRowsMinusOne + 1>())),
+     ...);
+  }
+  (std::make_index_sequence<kRows>());
+}
 
 /// The microkernels of one instruction set.
 struct Microkernels {
