@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "backends/cpu/gemm/dot_unit.h"
 #include "backends/cpu/grain.h"
 #include "backends/cpu/kernels/float_conv.h"
 #include "backends/cpu/kernels/kernels.h"
@@ -74,9 +73,6 @@ class ConvInPlace : public FloatConv {
   static Verdict worth(const KernelQuery& query) {
     const auto g = geometry_of(query);
     if (g.taps() == 1) return Verdict::no("has one tap");
-    if (rounding_of(query.contract) == Rounding::ToBf16 &&
-        worth_on_dots(g.group_out(), g.group_in() * g.taps()).accepted)
-      return Verdict::no("multiplies one bfloat16 after the other");
     if (g.group_out() > kMostRows) return Verdict::no("has many output channels");
     const WindowPlane layout(g.window);
     const auto columns = microkernels().columns;

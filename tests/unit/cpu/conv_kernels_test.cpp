@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/windows/window_plane.h"
@@ -376,6 +377,17 @@ TEST_F(ConvKernels, bias_and_relu_come_after_the_chain) {
           << kernel << ", width " << width;
     }
   }
+}
+
+// Where pairs of bfloat16 pay, no kernel that multiplies one after the other comes first.
+TEST(ConvTable, pairs_come_before_other_products_of_patches) {
+  std::vector<std::string_view> names;
+  for (const auto& entry : kernel_table())
+    if (entry.op == Conv::kName) names.push_back(entry.name);
+  const auto place = [&](std::string_view name) { return std::ranges::find(names, name); };
+  EXPECT_LT(place("dots"), place("gemm-in-place"));
+  EXPECT_LT(place("gemm-in-place"), place("gemm"));
+  EXPECT_NE(place("gemm"), names.end());
 }
 
 TEST_F(ConvKernels, transposed_tiles_add_their_bias) {
