@@ -82,7 +82,7 @@ void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& w
                       fmt::format("element {} of an array of {}", index, size));
 }
 
-Block::Block() : own_shared_(std::make_unique<std::byte[]>(kMaxSharedBytes)) {}
+Block::Block() = default;
 Block::~Block() = default;
 
 void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
@@ -90,12 +90,15 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   kernel_ = kernel;
   body_ = body;
   observer_ = observer;
+  if (own_shared_ == nullptr && shared_bytes > 0) {
+    own_shared_ = std::make_unique<std::byte[]>(kMaxSharedBytes);
+  }
   shared_ = {own_shared_.get(), shared_bytes};
   describe_ = nullptr;
   count_ = static_cast<unsigned>(threads.count());
   unstarted_ = ready_ = at_barrier_ = at_signal_ = ended_ = 0;
   states_.assign(count_, State::Unstarted);
-  threads_.assign(count_, {});
+  if (threads_.size() < count_) threads_.resize(count_);
   uses_units_ = false;
   gridDim = grid;
   blockDim = threads;
@@ -173,7 +176,7 @@ void Block::run_threads() {
   while (unstarted_ < count_) {
     const auto place = unstarted_++;
     const auto thread = order_.empty() ? place : order_[place];
-    threads_[thread].fiber = running_;
+    threads_[thread] = {.fiber = running_};
     make_current(thread);
     runs_kernel = observer_ != nullptr && observer_->counts();
     body_();

@@ -255,7 +255,7 @@ class Block {
   const char* kernel_ = "";
   FunctionRef<void()> body_;
   BlockObserver* observer_ = nullptr;
-  std::unique_ptr<std::byte[]> own_shared_;
+  std::unique_ptr<std::byte[]> own_shared_;  ///< for runs that need any
   std::span<std::byte> shared_;
   std::string (*describe_)(std::uintptr_t address) = nullptr;
 
@@ -272,7 +272,7 @@ class Block {
 
   std::vector<unsigned> order_;  ///< the start order of threads. Empty: ascending
   std::vector<State> states_;
-  std::vector<Thread> threads_;
+  std::vector<Thread> threads_;  ///< those that have started in this run
   std::vector<Meeting*> gathering_, free_meetings_;
   std::vector<std::unique_ptr<Meeting>> meetings_;
   Location barrier_;  ///< where those that wait at it stand
