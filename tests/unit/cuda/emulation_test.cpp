@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "tests/unit/cuda/launch_bench.h"
@@ -42,6 +43,28 @@ TEST(Emulation, a_barrier_waits_for_every_thread_of_the_block) {
       EXPECT_EQ(bench.counters().block_threads, size);
       EXPECT_EQ(bench.counters().shared_bytes, sizeof(Row));
     }
+  }
+}
+
+/// y = 3/4 x in two steps, with a barrier between them.
+void halve_kernel(Global<float> x, Global<float> y) {
+  const int t = static_cast<int>(threadIdx.x);
+  y[t] = x[t] * 0.5F;
+  __syncthreads();
+  y[t] = y[t] + x[t] * 0.25F;
+}
+
+TEST(Emulation, a_schedule_says_whether_subnormal_numbers_are_kept) {
+  Bench bench("checked", 1);
+  Array<float> x(40, 0x1p-126F), y(40);
+  const auto run = [&](bool keeps) {
+    bench.device.follow({.keeps_subnormals = keeps});
+    bench.run({{1}, {40}}, halve_kernel, x.global(), y.global());
+    return y.values.back();
+  };
+  for (int i = 0; i < 2; ++i) {  // fibers of one mode are not used in the other
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(run(false)), 0U);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(run(true)), 0x00600000U);
   }
 }
 
