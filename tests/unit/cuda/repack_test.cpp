@@ -149,7 +149,9 @@ TEST_P(Repack, packs_in_bfloat16) {
 /// Biases that cut some elements at 0.
 std::vector<float> biases(std::int64_t channels) {
   std::vector<float> bias;
-  for (std::int64_t c = 0; c < channels; ++c) bias.push_back(c % 2 == 0 ? 0.5F : -90.0F);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    bias.push_back(c % 2 == 0 ? static_cast<float>(c) / 4 : -90.0F);
+  }
   return bias;
 }
 
