@@ -203,8 +203,8 @@ ErrorBound AttentionGradient::error_bound(Specs inputs) const {
   const auto depth = static_cast<double>(g.head_size), values = static_cast<double>(g.value_size);
   const double factor = std::fabs(double{g.scale});
   const double queries = static_cast<double>(g.queries * g.heads) / static_cast<double>(g.kv_heads);
-  const double units =
-      2 * (depth + 2) * depth * factor + 2 * values + queries + 2 * static_cast<double>(g.keys) + 16;
+  const double units = 2 * (depth + 2) * depth * factor + 2 * values + queries +
+                       2 * static_cast<double>(g.keys) + 16;
   const double largest = queries * std::max(1.0, 2 * values * factor);
   return {.ulps = 4, .absolute = 0x1p-24 * units * largest};
 }

@@ -28,5 +28,6 @@ int main() {
   double d[BLOCKS];
   cudaMemcpy(f, floats, sizeof(f), cudaMemcpyDeviceToHost);
   cudaMemcpy(d, doubles, sizeof(d), cudaMemcpyDeviceToHost);
-  for (int i = 0; i < BLOCKS; ++i) printf("%d %d\n", f[i] == FLT_MIN * 0.625f, d[i] == DBL_MIN * 0.5);
+  for (int i = 0; i < BLOCKS; ++i)
+    printf("%d %d\n", f[i] == FLT_MIN * 0.625f, d[i] == DBL_MIN * 0.5);
 }
