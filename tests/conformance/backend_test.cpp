@@ -14,6 +14,7 @@
 
 #include "backends/all_backends.h"
 #include "experiments/check/case_runner.h"
+#include "tests/conformance/asked_backends.h"
 #include "tests/conformance/exclusions.h"
 
 namespace triptych::conformance {
@@ -37,12 +38,6 @@ struct Subject {
 bool has_all_cases() {
   static const bool all = std::getenv("TRIPTYCH_ALL_CASES") != nullptr;
   return all;
-}
-
-/// True when the backend is in TRIPTYCH_TEST_BACKENDS, a list with commas, or that is not set.
-bool is_asked(const std::string& name) {
-  const char* asked = std::getenv("TRIPTYCH_TEST_BACKENDS");
-  return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
 }
 
 /// Every available backend. The CPU with several thread counts, for the bits must not depend on
