@@ -70,7 +70,7 @@ struct HopperConvProblem {
         {channel + tap.dx * channel_step, tile.x + tap.dx * pixel_step, tile.y + tap.dy, image},
         full);
   }
-  /// A position, of which image of y and in which row.
+  /// A position: the image of y, and the row and column in it.
   struct Pixel {
     int x, y, image;
     bool inside;
