@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cuda/plain/ptx.h"
+#include "experiments/kernels/ptx_names.h"
 
 namespace triptych::kernels {
 namespace {
@@ -17,6 +18,18 @@ constexpr std::size_t kGuard = 4, kCount = 7;
 
 PtxWords read(std::string_view text, std::size_t operands = 4) {
   return read_ptx(text, std::vector<std::optional<std::int64_t>>(operands));
+}
+
+TEST(PtxNames, are_numbers_and_types) {
+  EXPECT_EQ(ptx_integer("-12"), -12);
+  EXPECT_EQ(ptx_integer("0x1F"), 31);
+  EXPECT_EQ(ptx_integer("0f3F800000"), 0x3F800000);
+  EXPECT_EQ(ptx_integer("r1"), std::nullopt);
+  const auto pair = ptx_type("f16x2");
+  ASSERT_TRUE(pair);
+  EXPECT_TRUE(pair->is_pair);
+  EXPECT_EQ(pair->bytes, 4);
+  EXPECT_EQ(ptx_type("f128"), std::nullopt);
 }
 
 TEST(PtxText, has_a_slot_for_each_declared_register) {
