@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/float16.h"
 #include "core/base/random.h"
 #include "core/ops/matmul.h"
 #include "tests/unit/runtime/reference_device.h"
@@ -34,10 +35,10 @@ Tensor products(bool backwards) {
 }
 
 std::string disagreement(const Tensor& got, const Tensor& expected,
-                         Contract contract = Contract::F32) {
+                         Contract contract = Contract::F32, std::int64_t depth = kDepth) {
   const MatMul op;
-  const Operand inputs[] = {Operand::dense({DType::F32, {kSize, kDepth}}),
-                            Operand::dense({DType::F32, {kDepth, kSize}})};
+  const Operand inputs[] = {Operand::dense({DType::F32, {kSize, depth}}),
+                            Operand::dense({DType::F32, {depth, kSize}})};
   const Operand outputs[] = {Operand::dense(expected.spec())};
   const std::vector<const Tensor*> constants(2);
   KernelValues a, b;
@@ -61,6 +62,17 @@ TEST(KernelValues, where_bits_are_promised_bits_are_compared) {
     EXPECT_EQ(disagreement(forth, forth, contract), "");
     EXPECT_THAT(disagreement(products(true), forth, contract), HasSubstr("instead of"));
   }
+}
+
+TEST(KernelValues, a_sum_may_be_rounded_to_bfloat16_under_bf16_alone) {
+  constexpr std::int64_t kFewTerms = 8;
+  const auto sums = products(false);
+  auto rounded = products(false);
+  for (auto& value : rounded.as<float>()) value = round_to_bf16(value);
+  EXPECT_EQ(disagreement(rounded, sums, Contract::Bf16, kFewTerms), "");
+  EXPECT_THAT(disagreement(rounded, sums, Contract::F32, kFewTerms), HasSubstr("instead of"));
+  rounded.as<float>()[11] += 2;  // of about 67
+  EXPECT_THAT(disagreement(rounded, sums, Contract::Bf16, kFewTerms), HasSubstr("element 11"));
 }
 
 TEST(KernelValues, only_nan_agrees_with_nan) {
