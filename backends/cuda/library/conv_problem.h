@@ -14,8 +14,8 @@ Verdict accepts_conv(const KernelQuery& query, Layout layout);
 
 /// The problem of a node that is accepted. A forward convolution's bias is cuDNN's in Nchw. It is
 /// left to the caller in other layouts, before a ReLU, and of a data gradient. So is the ReLU:
-/// cuDNN's turns NaN into 0. In NhwcBf16 images that are stored channels last have their pitch,
-/// except for a result that the caller finishes, which is dense.
+/// cuDNN's turns NaN into 0. In NhwcBf16 images that are stored channels last have their pitch. A
+/// result that the caller finishes is dense.
 ConvProblem conv_problem(const KernelQuery& query, Layout layout);
 
 /// A bias that the node adds to its result, and a cut at 0.
@@ -26,7 +26,7 @@ struct Finish {
 };
 Finish finish_of(const KernelQuery& query);
 
-/// Which tensors of the problem the node's first two inputs and its output are.
+/// The tensors of the problem that are the node's first two inputs and its output.
 struct ConvTensors {
   TensorId inputs[2] = {kX, kW};
   TensorId output = kY;

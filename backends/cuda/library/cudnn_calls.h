@@ -23,7 +23,7 @@ struct Calls {
   decltype(&cudnnBackendSetAttribute) set_attribute;
 };
 
-/// Why cuDNN cannot be called. Empty: it can.
+/// The reason against a call of cuDNN. Empty: none.
 const std::string& library_problem();
 
 /// Throws DeviceError with the problem, if there is one.

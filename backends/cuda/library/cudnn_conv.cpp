@@ -222,7 +222,7 @@ class ChannelsLastConv : public Kernel {
 
 /// On bfloat16 with the channels innermost. Images that are stored so are taken, and written, where
 /// they lie. Other operands are rounded into scratch memory. A result that is not stored in
-/// bfloat16 is widened, so it is rounded in any case.
+/// bfloat16 is widened.
 class Bf16Conv : public Kernel {
  public:
   static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::NhwcBf16); }

@@ -13,7 +13,7 @@ namespace {
 /// Type of products and sums.
 constexpr cudnnDataType_t kFloat = CUDNN_DATA_FLOAT;
 
-/// Tensors between two operations of the graph, which no memory holds.
+/// Tensors between two operations of the graph. No memory holds them.
 enum : std::int64_t { kSum = 5 };
 
 struct TensorDescription {

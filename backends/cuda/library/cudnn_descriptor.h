@@ -1,4 +1,4 @@
-// cuDNN's backend descriptors, which are handles with attributes, as values that free themselves.
+// cuDNN's backend descriptors (handles with attributes) as values that free themselves.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,7 +52,7 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.raw_);
   }
-  /// Its end is marked by a zero, which is part of the attribute.
+  /// A zero marks its end and is part of the attribute.
   void set(cudnnBackendAttributeName_t name, const std::string& text) {
     set_list(name, CUDNN_TYPE_CHAR, std::span(text.c_str(), text.size() + 1));
   }
@@ -80,7 +80,7 @@ class Descriptor {
     const auto text = get_list<char>(name, CUDNN_TYPE_CHAR);
     return {text.begin(), std::find(text.begin(), text.end(), '\0')};
   }
-  /// Fills `into`, which the caller made, with the descriptor that is an attribute.
+  /// Fills `into`, made by the caller, with the descriptor that is an attribute.
   void get(cudnnBackendAttributeName_t name, Descriptor& into) const {
     std::int64_t count = 0;
     check(calls().get_attribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &into.raw_),

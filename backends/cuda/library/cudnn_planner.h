@@ -19,14 +19,14 @@ struct EngineNotes {
   std::set<cudnnBackendBehaviorNote_t> behaviour;
 };
 
-/// Why an engine with these notes is not taken under a contract. Empty where it may be. Every
+/// The reason against an engine with these notes under a contract. Empty: none. Every
 /// contract forbids further rounding of operands, sums in less than float32, other algorithms than
 /// the sum of products (FFT, Winograd), and sums with an order that varies from run to run. f32
 /// also forbids tensor cores, since those of float32 operands round them to TF32. Engines that are
-/// compiled when they are first used, which takes seconds for each shape, are left out, too.
+/// compiled when they are first used are left out, too: that takes seconds for each shape.
 std::string refusal(const EngineNotes& notes, Contract contract);
 
-/// A plan in cuDNN's JSON form, which a cache stores and a kernel loads.
+/// A plan in cuDNN's JSON form. A cache stores it, and a kernel loads it.
 struct ConvPlan {
   std::string json;
   std::int64_t engine = 0;
