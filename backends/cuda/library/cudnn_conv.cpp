@@ -220,8 +220,8 @@ class ChannelsLastConv : public Kernel {
   Execution execution_;
 };
 
-/// On bfloat16 with the channels innermost. Images that are stored so are taken, and written, where
-/// they lie. Other operands are rounded into scratch memory. A result that is not stored in
+/// On bfloat16 with the channels innermost. It reads and writes images that are stored so in
+/// place. Other operands are rounded into scratch memory. A result that is not stored in
 /// bfloat16 is widened.
 class Bf16Conv : public Kernel {
  public:

@@ -25,7 +25,7 @@ CodePlaces::CodePlaces(const ObjectFile& file, std::uintptr_t base) : lines_(fil
   for (std::size_t i = 0; i + 1 < lines_.rows.size(); ++i) {
     const auto& row = lines_.rows[i];
     const auto next = std::min(lines_.rows[i + 1].address, end);
-    if (row.ends) own = 0;  // the rest is another function, which may be all foreign
+    if (row.ends) own = 0;  // a new function begins, which may be all foreign
     if (row.ends || row.address < begin || row.address >= next) continue;
     const auto number = static_cast<std::uint32_t>(i + 1);
     if (row.line != 0 && !is_foreign(lines_.files[row.file])) own = number;

@@ -32,7 +32,7 @@ std::pair<const emulation::Block*, unsigned> key() {
 void run(const LateCopy& copy) {
   const auto& services = watch_services();
   const auto* from = static_cast<const std::byte*>(copy.from);
-  // A part of the size is taken in the pieces that it allows.
+  // Copies a part of the size in the pieces that it allows.
   for (unsigned at = 0; at < copy.taken;) {
     unsigned piece = copy.bytes;
     while (piece > copy.taken - at || at % piece != 0) piece /= 2;

@@ -30,7 +30,7 @@ constexpr std::uintptr_t kFirstPlace = std::uintptr_t{0x2000} << 32,
                          kDistance = std::uintptr_t{1} << 38;
 constexpr std::uintptr_t kPlaces = 64;
 
-/// The most time of a thread whose steps nobody counts: more than a processor needs for them.
+/// A limit on the time of a thread without a count of steps: more than a processor needs for them.
 std::chrono::microseconds time_of(std::uint64_t most_steps) {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
   return std::chrono::microseconds(std::min(most_steps, most));

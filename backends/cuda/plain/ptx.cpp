@@ -195,7 +195,7 @@ void run_copy(const RunningPtx& r) {
   services->copy_late({to, plain_pointer(r.address(1, false)), bytes, taken, r.where});
 }
 
-/// Instructions that meet other threads, or memory. False: it is another one.
+/// Instructions that meet other threads, or memory. False: neither.
 bool run_action(const RunningPtx& r) {
   switch (r.code.operation) {
     case Operation::Load:
@@ -273,7 +273,7 @@ struct PtxResults {
   std::uint64_t words[plain::kMostPtxResults];
 };
 
-/// `block`: a PtxBlock. Behind it are the values of its arguments, of 64 bits each.
+/// `block`: a PtxBlock. The values of its arguments follow, 64 bits each.
 extern "C" __attribute__((visibility("hidden"))) PtxResults triptych_ptx(std::uint64_t block, ...) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the build's code passes it in this way
   const auto& code = *reinterpret_cast<const plain::PtxBlock*>(block);

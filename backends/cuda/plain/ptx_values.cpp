@@ -186,7 +186,7 @@ T float_of(const RunningPtx& r, std::size_t i) {
   return std::bit_cast<float>(r.word(i));
 }
 
-/// Of two floats: `b` and `c` are used where the operation has them.
+/// For two floats. It uses `b` and `c` where the operation has them.
 template <class T>
 T calculate_float(Operation operation, T a, T b, T c) {
   switch (operation) {
