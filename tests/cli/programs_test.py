@@ -514,9 +514,9 @@ class Programs(ProgramTest):
     def test_a_library_of_cuda_is_named(self):
         (self.folder / "blas.cu").write_text("#include <cublas_v2.h>\nint main() {}\n")
         cache = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
-        for kept in (False, True):  # the second compilation finds the headers in the user's cache
+        for _ in range(2):  # the second compilation finds the headers in the user's cache
             self.expect_error(2, "kernel", "run", "blas.cu", says=["blas.cu:1", "cuBLAS: not emulated"], env=cache)
-            self.assertEqual(any(self.folder.glob("cache/triptych/headers/*/backends/cuda/program/prelude.h")), kept)
+        self.assertTrue(any(self.folder.glob("cache/triptych/headers/*/backends/cuda/program/prelude.h")))
 
     def test_a_report_follows_the_programs_output(self):
         text = self.succeed("kernel", "run", str(PROGRAMS / "vector_add.cu"), "64").stdout

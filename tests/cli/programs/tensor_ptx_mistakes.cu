@@ -10,8 +10,9 @@ __device__ uint32_t shared_address(const void* pointer) {
 }
 
 __device__ void copy_late(void* to, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(to)),
-               "l"(from));  // fault: outside
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\n"  // fault: outside
+               ::"r"(shared_address(to)),
+               "l"(from));
 }
 
 /// Halves of each thread's own 16 bytes.
