@@ -5,6 +5,7 @@
 
 #include "core/graph/passes/passes.h"
 #include "parallel/strategies/communication_cost.h"
+#include "parallel/strategies/pipeline.h"
 
 namespace triptych::machines {
 namespace {
@@ -122,7 +123,8 @@ std::map<std::string, double> model_nodes(const DeviceSet& machine, const Traine
   const auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   std::map<std::string, double> seconds;
   for (const auto& step : plan.steps) {
-    seconds[plan.graph.node(step.node).name] = times.time(plan, step).seconds;
+    parallel::add_node_seconds(seconds, plan.graph.node(step.node).name,
+                               times.time(plan, step).seconds);
   }
   return seconds;
 }

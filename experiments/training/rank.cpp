@@ -12,6 +12,7 @@
 #include "experiments/training/model_exchange.h"
 #include "experiments/training/rank_consistency.h"
 #include "parallel/strategies/communication_cost.h"
+#include "parallel/strategies/pipeline.h"
 
 namespace triptych::training {
 namespace {
@@ -52,7 +53,7 @@ std::map<std::string, double> measure_nodes(const DeviceSet& machine, const Trai
   executor.run();
   std::map<std::string, double> seconds;
   for (const auto& profile : executor.run_profiled())
-    seconds[step.node(profile.node).name] = profile.time.seconds;
+    parallel::add_node_seconds(seconds, step.node(profile.node).name, profile.time.seconds);
   return seconds;
 }
 

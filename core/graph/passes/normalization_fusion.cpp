@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -32,10 +30,6 @@ const Node* near_reader(const Rewriter& rewriter, const Node& first) {
   const Node* reader = rewriter.only_reader(first.outputs[0]);
   const bool near = reader != nullptr && reader->id.index() - first.id.index() <= kMostNodesApart;
   return near ? reader : nullptr;
-}
-
-std::string joined_name(const Node& first, const Node& second) {
-  return fmt::format("{}+{}", first.name, second.name);
 }
 
 /// Appends the normalisation with the activation of the Relu, if it is one that joins.

@@ -115,7 +115,9 @@ Graph add_in_pool_gradients(const Graph& graph, const std::function<bool(const N
     const auto& gradient = *found->second;
     auto inputs = rewriter.mapped(gradient.inputs);
     inputs.push_back(rewriter.mapped(node.inputs[node.inputs[0] == gradient.outputs[0] ? 1 : 0]));
-    rewriter.map(node.outputs[0], rewriter.append(gradient, gradient.op, inputs).front());
+    rewriter.map(
+        node.outputs[0],
+        rewriter.append(joined_name(gradient, node), gradient, gradient.op, inputs).front());
   }
   return rewriter.finish();
 }

@@ -10,6 +10,10 @@ bool is_relu(const Node& node) {
   return unary != nullptr && unary->kind == UnaryKind::Relu;
 }
 
+std::string joined_name(const Node& first, const Node& second) {
+  return first.name + "+" + second.name;
+}
+
 namespace {
 
 std::vector<bool> outputs_of(const Graph& graph) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <set>
+#include <string>
 
 #include "core/graph/graph.h"
 
@@ -14,6 +15,8 @@ namespace triptych {
 inline constexpr std::size_t kMostNodesApart = 4;
 
 bool is_relu(const Node& node);
+/// Name of a node that stands for both, as of every merged node: the names of all, with "+".
+std::string joined_name(const Node& first, const Node& second);
 
 class Rewriter {
  public:

@@ -55,6 +55,15 @@ TEST(Pipeline, cuts_where_the_costs_balance) {
   EXPECT_EQ(stages.size(), 23) << "up to the loss";
 }
 
+TEST(Pipeline, counts_a_merged_node_once) {
+  std::map<std::string, double> seconds;
+  add_node_seconds(seconds, "bn+relu", 2);
+  add_node_seconds(seconds, "conv", 1);
+  const std::map<std::string, double> expected = {
+      {"bn+relu", 2}, {"bn", 2}, {"relu", 0}, {"conv", 1}};
+  EXPECT_EQ(seconds, expected);
+}
+
 TEST(Pipeline, cuts_every_number_of_stages_without_an_empty_one) {
   const auto training = build_training_graph(small_model(), {.batch = 2});
   for (int n = 1; n <= 23; ++n) {
