@@ -58,7 +58,7 @@ struct AttentionGeometry {
   float scale = 1;
   HeadStrides q, k, v, y;
 
-  /// Of q, k and v. Throws InvalidArgument for shapes that are no attention.
+  /// The geometry for q, k and v. Throws InvalidArgument for shapes that are no attention.
   static AttentionGeometry of(const AttentionAttributes& op, Specs inputs);
   /// Keys that query `i` sees.
   std::int64_t seen(std::int64_t i) const { return is_causal && i < keys ? i + 1 : keys; }

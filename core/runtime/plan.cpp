@@ -396,9 +396,7 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   plan.options = options;
   const bool channels_last = options.channels_last && !options.keep_values;
   plan.options.placement.channels_last = channels_last;
-  if (!options.keep_values) {
-    graph = with_attention_sums(std::move(graph), *plan.devices[0], options.placement);
-  }
+  graph = with_attention_sums(std::move(graph), *plan.devices[0], options.placement);
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
   if (!options.keep_values) {
     // Composites that it does not take after all are expanded again.

@@ -83,7 +83,7 @@ class Places {
   std::map<std::string_view, std::string_view> records_;
 };
 
-/// Of a text in LLVM's quotes: "\0A" is a character.
+/// A text in LLVM's quotes, where "\0A" is a character.
 std::string without_escapes(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -171,7 +171,7 @@ Argument argument_in(std::string_view text) {
   std::size_t end = 0;
   for (; end < text.size() && (depth > 0 || text[end] != ' '); ++end) {
     if (std::string_view("[{<(").find(text[end]) != std::string_view::npos) ++depth;
-    if (std::string_view("]}>)").find(text[end]) != std::string_view::npos) --depth;
+    if (std::string_view("]}>)").find(text[end]) != std::string_view::npos) depth -= 1;
   }
   return {text.substr(0, end), trimmed(text.substr(end))};
 }

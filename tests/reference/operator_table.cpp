@@ -79,9 +79,10 @@ defined by other operators, and a backend without a kernel for it runs its expan
 means a rule of its own, or one through the expansion.
 
 Kernels are listed in the order of preference. On `cuda` they are timed against each other and
-against NVIDIA's libraries in the build: `cublaslt` for MatMul, `cudnn`, `cudnn-nhwc` and `cudnn-bf16` for
-Conv, ConvTranspose and ConvWeightGradient. [Types and contracts](#types-and-contracts) lists the
-supported types. [ONNX files](onnx.md) lists the supported operator sets.
+against NVIDIA's libraries in the build: `cublaslt` for MatMul, `cudnn`, `cudnn-nhwc` and
+`cudnn-bf16` for Conv, ConvTranspose and ConvWeightGradient.
+[Types and contracts](#types-and-contracts) lists the supported types. [ONNX files](onnx.md) lists
+the supported operator sets.
 
 )";
 

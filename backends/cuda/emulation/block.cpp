@@ -90,9 +90,8 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   kernel_ = kernel;
   body_ = body;
   observer_ = observer;
-  if (own_shared_ == nullptr && shared_bytes > 0) {
+  if (own_shared_ == nullptr && shared_bytes > 0)
     own_shared_ = std::make_unique<std::byte[]>(kMaxSharedBytes);
-  }
   shared_ = {own_shared_.get(), shared_bytes};
   describe_ = nullptr;
   count_ = static_cast<unsigned>(threads.count());
@@ -106,10 +105,8 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   shuffle_threads();
   current_block = this;
   if (observer_ != nullptr) observer_->begin_block(count_);
-  {
-    const SubnormalMode mode(!schedule_.keeps_subnormals);  // new fibers begin with it
-    (running_ = &idle_fiber())->resume(home_);
-  }
+  const SubnormalMode mode(!schedule_.keeps_subnormals);  // new fibers begin with it
+  (running_ = &idle_fiber())->resume(home_);
   runs_kernel = false;  // also when a fault has left a kernel in its middle
   if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ == nullptr && resident_ != nullptr && std::ranges::any_of(fibers_, has_overflowed)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "core/ops/attention.h"
+#include "core/ops/attention_gradient.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/conv.h"
@@ -57,10 +57,11 @@ void add_gemm(Grower& g) {
 }
 
 /// Rank 3 or 4, like the operand. Operands up to 1, for which its bound holds.
+template <class Op>
 void add_attention(Grower& g) {
   const auto q = g.operand({.min_rank = 3, .max_rank = 4, .limit = 1});
   const Shape shape = g.shape_of(q);
-  Attention op;
+  Op op;
   op.is_causal = g.chance(0.4);
   op.scale = g.one_of<float>({0, 0, 0.5F, 1});
   const auto keys = g.between(1, 9), value_size = g.between(1, 9);
@@ -252,7 +253,8 @@ std::vector<std::int64_t> some_window(Grower& g, const std::vector<std::int64_t>
 void add_product_makers(std::vector<Maker>& makers) {
   makers.insert(makers.end(), {{add_mat_mul, 3},
                                {add_gemm},
-                               {add_attention},
+                               {add_attention<Attention>},
+                               {add_attention<AttentionWithSums>, 1, false},
                                {add_recurrent},
                                {add_conv, 3},
                                {add_conv_block, 2},

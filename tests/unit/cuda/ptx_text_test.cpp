@@ -28,7 +28,7 @@ TEST(PtxNames, are_numbers_and_types) {
   const auto pair = ptx_type("f16x2");
   ASSERT_TRUE(pair);
   EXPECT_TRUE(pair->is_pair);
-  EXPECT_EQ(pair->bytes, 4);
+  EXPECT_EQ(pair->bytes, 2);  // of an element
   EXPECT_EQ(ptx_type("f128"), std::nullopt);
 }
 

@@ -53,7 +53,7 @@ TEST(SaveAttentionSums, leaves_alone_who_does_not_join) {
   const auto graph = training(2);
   for (const std::string_view apart : {"AttentionWithSums", "AttentionGradient"}) {
     const auto result = save_attention_sums(graph, [&](const Graph& whole, const Node& node) {
-      // Of two pairs the second joins.
+      // The second of two pairs joins.
       return node.op->name() != apart || node.inputs[0] != whole.find("x");
     });
     EXPECT_EQ(count<Attention>(result), 1) << apart;
