@@ -17,7 +17,7 @@ if [ "${1:-}" = --tests ]; then
              iverilog libonnx-testdata python3-jsonschema python3-pytest python3-torch chromium)
 fi
 if [ "${1:-}" = --web ]; then
-  packages+=(clang-19 lld-19 llvm-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32
+  packages+=(zopfli clang-19 lld-19 llvm-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32
              libclang-rt-19-dev-wasm32 wasi-libc yosys yosys-dev)
 fi
 

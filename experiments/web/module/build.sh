@@ -11,7 +11,7 @@ build=${TRIPTYCH_WEB_DIR:-$root/build/web}
 check=0
 [ "${1:-}" != --check ] || check=1
 
-for tool in clang++-19 wasm-ld-19 llvm-ar-19 yosys ninja; do
+for tool in clang++-19 wasm-ld-19 llvm-ar-19 yosys ninja zopfli; do
   if ! command -v "$tool" >/dev/null; then
     echo "$tool is missing; to add it: bash experiments/setup.sh --web" >&2
     exit $((check ? 77 : 3))
@@ -30,6 +30,6 @@ if [ $check = 1 ]; then
   exit 0
 fi
 list=$(python3 -B "$here/sources.py" "$build")
-gzip -9nc "$made" >"$here/array.wasm.gz"
+zopfli -c "$made" >"$here/array.wasm.gz"
 printf '%s\n%s\n' "$tools" "$list" >"$here/array.sources"
 ls -l "$here/array.wasm.gz"
