@@ -89,6 +89,7 @@ std::vector<double> distances_by_rounding(const Op& op, const std::vector<RefTen
   Graph graph;
   std::vector<RefTensor> values;
   std::vector<ValueId> ids;
+  ids.reserve(inputs.size());
   for (const auto& input : inputs) {
     ids.push_back(graph.add_input(fmt::format("x{}", ids.size()), input.spec));
   }

@@ -24,7 +24,8 @@ std::string with_line_calls(std::string_view assembly) {
     }
     if (word != ".loc" || !has_frame || text.find("is_stmt 0") != text.npos) continue;
     words >> file >> line;
-    auto place = file + ":" + line;
+    auto place = file;
+    (place += ':') += line;
     if (line == "0" || place == here) continue;
     here = std::move(place);
     result += "\tcall triptych_line\n";

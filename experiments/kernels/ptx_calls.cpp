@@ -397,19 +397,20 @@ bool has_inline_ptx(std::string_view assembly) {
 }
 
 bool refuses_only_operands(std::string_view messages) {
-  constexpr std::string_view kOwn[] = {"invalid output constraint",
-                                       "invalid input constraint",
-                                       "register for constraint",
-                                       "more registers than available",
-                                       "inline asm",
-                                       "inline assembly",
-                                       "in backend"};
+  constexpr std::string_view own_errors[] = {"invalid output constraint",
+                                             "invalid input constraint",
+                                             "register for constraint",
+                                             "more registers than available",
+                                             "inline asm",
+                                             "inline assembly",
+                                             "in backend"};
   std::size_t errors = 0;
   for (const auto line : split_lines(messages)) {
     const auto at = line.find("error: ");
     if (at == line.npos) continue;
     ++errors;
-    if (std::ranges::none_of(kOwn, [&](auto own) { return line.find(own, at) != line.npos; })) {
+    if (std::ranges::none_of(own_errors,
+                             [&](auto own) { return line.find(own, at) != line.npos; })) {
       return false;
     }
   }

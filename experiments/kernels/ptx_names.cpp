@@ -19,8 +19,6 @@ using cuda::plain::PtxKind;
 using cuda::plain::PtxOperation;
 using cuda::plain::PtxShape;
 
-using NameWords = std::vector<std::string_view>;
-
 struct OperationRow {
   std::string_view text;  ///< without the type
   PtxOperation operation;
@@ -123,7 +121,7 @@ bool can_compute(const PtxStatement& of) {
   if (of.type.kind == PtxClass::Float) return is_for_floats && of.type.bytes >= 4;
   return !is_only_for_floats && of.type.bytes >= 4;
 }
-bool name_other(PtxStatement& of, NameWords words) {
+bool name_other(PtxStatement& of, WordList words) {
   const auto type = ptx_type(words.back());
   if (type && words.size() > 1 && !words[0].starts_with("vabsdiff")) {
     of.type = *type;
@@ -156,13 +154,13 @@ bool name_other(PtxStatement& of, NameWords words) {
   return can_compute(of);
 }
 
-bool name_access(PtxStatement& of, const NameWords& words) {
+bool name_access(PtxStatement& of, const WordList& words) {
   const bool is_load = words[0] == "ld";
   const auto type = ptx_type(words.back());
   if (!type || type->is_pair || words.size() < 2) return false;
   of.type = *type;
   std::size_t count = 1;
-  for (const auto word : NameWords(words.begin() + 1, words.end() - 1)) {
+  for (const auto word : WordList(words.begin() + 1, words.end() - 1)) {
     if (is_one_of(word, {"shared", "shared::cta"})) {
       of.detail |= cuda::plain::kPtxShared;
     } else if (word == "volatile") {
@@ -179,7 +177,7 @@ bool name_access(PtxStatement& of, const NameWords& words) {
 }
 
 /// cp.async.{ca,cg}.shared.global [to], [from], bytes{, source bytes}
-bool name_copy(PtxStatement& of, const NameWords& words) {
+bool name_copy(PtxStatement& of, const WordList& words) {
   if (words.size() < 5 || words[1] != "async" || !is_one_of(words[2], {"ca", "cg"}) ||
       !is_one_of(words[3], {"shared", "shared::cta"}) || words[4] != "global") {
     return false;
@@ -196,11 +194,11 @@ bool name_copy(PtxStatement& of, const NameWords& words) {
 }
 
 /// ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {results}, [address]
-bool name_matrices(PtxStatement& of, const NameWords& words) {
+bool name_matrices(PtxStatement& of, const WordList& words) {
   if (words.size() < 7 || words[1] != "sync" || words[2] != "aligned") return false;
   std::size_t count = 0;
   bool is_shared = false;
-  for (const auto word : NameWords(words.begin() + 3, words.end() - 1)) {
+  for (const auto word : WordList(words.begin() + 3, words.end() - 1)) {
     if (word == "x1") count = 1;
     if (word == "x2") count = 2;
     if (word == "x4") count = 4;
@@ -227,7 +225,7 @@ std::optional<PtxElement> element_of(std::string_view word) {
 }
 
 /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {a}, {b}, {c}
-bool name_product(PtxStatement& of, const NameWords& words) {
+bool name_product(PtxStatement& of, const WordList& words) {
   if (words.size() != 10 || words[1] != "sync" || words[2] != "aligned" || words[4] != "row" ||
       words[5] != "col" || words[6] != words[9]) {
     return false;
@@ -264,7 +262,7 @@ bool name_product(PtxStatement& of, const NameWords& words) {
 }
 
 /// setp.ne.b32 p, a, b
-bool name_comparison(PtxStatement& of, const NameWords& words) {
+bool name_comparison(PtxStatement& of, const WordList& words) {
   const auto type = ptx_type(words.back());
   if (words.size() != 3 || !type || type->bytes < 4) return false;
   of.type = *type;
@@ -278,7 +276,7 @@ bool name_comparison(PtxStatement& of, const NameWords& words) {
 }
 
 /// cvt.rn.f16.f32 d, a; cvt.rn.f16x2.f32 d, a, b
-bool name_conversion(PtxStatement& of, NameWords words) {
+bool name_conversion(PtxStatement& of, WordList words) {
   std::erase_if(words, [](auto word) { return is_one_of(word, {"rn", "rna", "ftz"}); });
   if (words.size() != 3) return false;
   const auto to = ptx_type(words[1]), from = ptx_type(words[2]);

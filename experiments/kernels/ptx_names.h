@@ -13,6 +13,8 @@
 
 namespace triptych::kernels {
 
+using WordList = std::vector<std::string_view>;
+
 struct PtxType {
   std::int64_t bytes = 4;
   cuda::plain::PtxClass kind = cuda::plain::PtxClass::Unsigned;

@@ -19,7 +19,6 @@ using cuda::plain::PtxKind;
 using cuda::plain::PtxOperand;
 using cuda::plain::PtxSpecial;
 
-using WordList = std::vector<std::string_view>;
 constexpr std::string_view kPtxBlanks = " \t\r\n";
 
 struct SpecialRow {

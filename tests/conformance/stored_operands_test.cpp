@@ -162,7 +162,7 @@ class Trial {
     device.download(result.bytes.data(), output, result.bytes.size());
     device.release(segment);
   }
-  /// A result that is stored in bfloat16 is rounded, whatever the kernel.
+  /// Every kernel rounds a result that is stored in bfloat16.
   std::string difference() const {
     const auto references = to_references(inputs_);
     const auto& result = operands_.back();

@@ -173,7 +173,7 @@ class Lab(unittest.TestCase):
                 for part in says:
                     self.assertIn(part, said)
 
-    # Compiles the run time twice, as long as all else. tests/unit/labs does the same without a compiler.
+    # Compiles the run time twice, which takes as long as all other tests. tests/unit/labs needs no compiler for it.
     @unittest.skipUnless(NUMBER == 1 and not FEW, "lab 1 stands for those whose answers Verilator compiles")
     def test_the_cache_keeps_whole_objects_of_verilators_run_time(self):
         self.solve()

@@ -414,8 +414,7 @@ TEST(ChannelsLastOnGpu, gradients_of_poolings_add_another_one_in_their_pass) {
   Runner last(pooling_with_gradient(x, pool, true), options_of(true), "counted");
   last.run();
   EXPECT_FALSE(last.device.kernel_counters().contains("add_pieces"));
-  const auto elements = static_cast<std::uint64_t>(x.elements());
-  const auto bytes = elements * sizeof(BFloat16);
+  const auto elements = static_cast<std::uint64_t>(x.elements()), bytes = 2 * elements;
   EXPECT_EQ(last.bytes_of("max_pool_spread", MemoryAccess::Load),
             bytes + bytes / 4 + elements / 4);  // the other gradient, dy and the index
   EXPECT_EQ(last.bytes_of("max_pool_spread", MemoryAccess::Store), bytes);

@@ -69,7 +69,7 @@ TEST_F(ClangTest, a_compiler_that_tells_no_version_has_no_newer_one) {
   EXPECT_EQ(newer_clang("clang++"), std::nullopt);
 }
 
-/// Compilers that only preprocess, and write what they were called for.
+/// Compilers that only preprocess, and log their calls.
 class Refusals : public ClangTest {
  protected:
   Refusals() {
