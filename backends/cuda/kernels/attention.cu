@@ -6,34 +6,27 @@
 // scores against 4 keys, and 4 or 8 columns of the output. Global memory: q and y once, k and v
 // once for every 64 queries, the scores never.
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernels/attention.h"
-
-#include "backends/cuda/kernels/gemm.cuh"
-#include "backends/cuda/kernels/reduction.cuh"
+#include "backends/cuda/kernels/attention.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-inline constexpr int kQueries = 64, kKeys = 64, kFlashThreads = 256;
-/// Threads that share 4 queries: half a warp.
-inline constexpr int kRowThreads = 16;
+inline constexpr int kQueries = kFlashRows, kKeys = kFlashRows;
 inline constexpr float kUnseen = -exact::kInfinity;
 
-using Four = Vector<float, 4>;
-
-/// Rows of four more elements, for vectors of four and so that 8 x 4 lanes meet in 32 banks.
 template <int kHead>
 struct FlashTile {
-  Shared<float, kHead, kQueries + 4> q;  // [d, query]
-  Shared<float, kHead, kKeys + 4> k;     // [d, key], then the weights [query, key]
-  Shared<float, kKeys, kHead> v;         // [key, d]
+  HeadTile<kHead> q;              // [d, query]
+  HeadTile<kHead> k;              // [d, key], then the weights [query, key]
+  Shared<float, kKeys, kHead> v;  // [key, d]
 };
 
 struct AttentionProblem {
   AttentionGeometry g;
-  bool causal = false;
   Global<const float> q, k, v;
   Global<float> y;
+  bool has_sums = false;
+  Global<float> sums;  ///< logarithms of the sums of exp(score), by query
 };
 
 /// One head: where its rows start, and the queries of this block.
@@ -55,23 +48,7 @@ __device__ FlashPlace flash_place(const AttentionProblem& problem) {
           batch * g.v.batch + shared_head * g.v.head,
           batch * g.y.batch + head * g.y.head,
           first,
-          problem.causal && last < g.keys ? last : g.keys};
-}
-
-/// to[d, row] = x[row, d] of 64 rows, `rows` of them there. A warp brings 8 neighbours of 4 rows:
-/// whole sectors, and 32 banks.
-template <bool kRound, class Tile>
-__device__ void load_transposed(const Global<const float>& x, std::int64_t row_stride,
-                                std::int64_t rows, std::int64_t size, Tile& to) {
-  const int thread = static_cast<int>(threadIdx.x);
-  const int eighth = thread % 8, row = thread / 8;
-  for (std::int64_t d = eighth; d < size; d += 8) {
-    for (int r = row; r < kQueries; r += kFlashThreads / 8) {
-      float value = 0;
-      if (r < rows) value = operand<kRound>(x[r * row_stride + d]);
-      to(static_cast<int>(d), r) = value;
-    }
-  }
+          g.is_causal && last < g.keys ? last : g.keys};
 }
 
 /// to[key, d] = v[key, d], zeros beyond.
@@ -107,30 +84,6 @@ struct FlashRows {
     }
   }
 };
-
-/// The products of 4 queries with 4 keys.
-template <int kHead>
-__device__ void score(FlashTile<kHead>& tile, int row, int column, int size, float (&s)[4][4]) {
-#pragma unroll 4
-  for (int d = 0; d < size; ++d) {
-    const Four q = tile.q.template load<4>(d, row), k = tile.k.template load<4>(d, column);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) s[i][j] = multiply_add(q[i], k[j], s[i][j]);
-    }
-  }
-}
-
-/// Folds a value of each of the threads that share queries. All get the result.
-template <class Combine>
-__device__ float fold_row(float value) {
-#pragma unroll
-  for (int step = kRowThreads / 2; step > 0; step /= 2) {
-    value = Combine()(value, __shfl_xor_sync(kWholeWarp, value, step));
-  }
-  return value;
-}
 
 /// Scores become weights exp(score - largest), and earlier sums are rescaled to the same largest
 /// score.
@@ -191,6 +144,10 @@ __device__ void store_rows(const AttentionProblem& problem, const FlashPlace& pl
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     if (place.first + row + i >= g.queries) continue;
+    if (problem.has_sums && column == 0) {
+      const std::int64_t query = std::int64_t{blockIdx.y} * g.queries + place.first + row + i;
+      problem.sums[query] = canonical(rows.largest[i] + exact::log(rows.sum[i]));
+    }
     const std::int64_t start = place.y + (place.first + row + i) * g.y.row;
 #pragma unroll
     for (int piece = 0; piece < FlashRows<kHead>::kPieces; ++piece) {
@@ -217,22 +174,22 @@ __global__ void __launch_bounds__(256, 2) flash_attention_kernel(AttentionProble
   const int column = static_cast<int>(threadIdx.x) % kRowThreads * 4;
   const int size = static_cast<int>(g.head_size);
   load_transposed<kRound>(problem.q.from(place.q + place.first * g.q.row), g.q.row,
-                          g.queries - place.first, size, tile.q);
+                          g.queries - place.first, size, size, tile.q);
   FlashRows<kHead> rows;
   for (std::int64_t key = 0; key < place.seen; key += kKeys) {
     load_transposed<kRound>(problem.k.from(place.k + key * g.k.row), g.k.row, g.keys - key, size,
-                            tile.k);
+                            size, tile.k);
     load_values<kRound, kHead>(problem.v.from(place.v + key * g.v.row), g.v.row, g.keys - key,
                                g.value_size, tile.v);
     __syncthreads();
     float s[4][4] = {};  // [query, key]
-    score(tile, row, column, size, s);
+    score<4>(tile.q, tile.k, row, column, size, s);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const std::int64_t number = key + column + j, query = place.first + row + i;
-        const bool sees = number < g.keys && (!problem.causal || number <= query);
+        const bool sees = number < g.keys && (!g.is_causal || number <= query);
         s[i][j] = sees ? s[i][j] * g.scale : kUnseen;
       }
     }
@@ -266,7 +223,7 @@ class FlashAttention : public Kernel {
 
   FlashAttention(const KernelQuery& query, Device&)
       : g_(attention_geometry(query)),
-        causal_(query.as<Attention>().is_causal),
+        has_sums_(query.outputs.size() > 1),
         round_(rounds_operands(query.contract)) {
     for (const auto& input : query.inputs) elements_.push_back(input.spec.shape.elements());
     elements_.push_back(query.outputs[0].spec.shape.elements());
@@ -284,12 +241,15 @@ class FlashAttention : public Kernel {
  private:
   template <bool kRound, int kHead>
   void run_as(const KernelArgs& args) const {
-    const AttentionProblem problem = {.g = g_,
-                                      .causal = causal_,
-                                      .q = {args.in<float>(0), elements_[0]},
-                                      .k = {args.in<float>(1), elements_[1]},
-                                      .v = {args.in<float>(2), elements_[2]},
-                                      .y = {args.out<float>(0), elements_[3]}};
+    AttentionProblem problem = {.g = g_,
+                                .q = {args.in<float>(0), elements_[0]},
+                                .k = {args.in<float>(1), elements_[1]},
+                                .v = {args.in<float>(2), elements_[2]},
+                                .y = {args.out<float>(0), elements_[3]}};
+    if (has_sums_) {
+      problem.has_sums = true;
+      problem.sums = {args.out<float>(1), g_.batch * g_.heads * g_.queries};
+    }
     const auto tiles = (g_.queries + kQueries - 1) / kQueries;
     launch(args.stream, "flash_attention",
            {{static_cast<unsigned>(tiles), static_cast<unsigned>(g_.batch * g_.heads)},
@@ -299,14 +259,16 @@ class FlashAttention : public Kernel {
   }
 
   AttentionGeometry g_;
-  bool causal_, round_;
+  bool has_sums_, round_;
   std::vector<std::int64_t> elements_;  ///< of q, k, v and y
 };
 
 }  // namespace
 
 void add_attention_kernels(KernelList& list) {
-  list.push_back(kernel_entry<FlashAttention>(Attention::kName, "flash"));
+  for (const auto op : {Attention::kName, AttentionWithSums::kName}) {
+    list.push_back(kernel_entry<FlashAttention>(op, "flash"));
+  }
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/ops/attention.h"
+#include "core/ops/attention_gradient.h"
 #include "core/runtime/kernel.h"
 
 namespace triptych::cuda {
 
 inline AttentionGeometry attention_geometry(const KernelQuery& query) {
   const TensorSpec specs[] = {query.inputs[0].spec, query.inputs[1].spec, query.inputs[2].spec};
-  return AttentionGeometry::of(query.as<Attention>(), specs);
+  return AttentionGeometry::of(query.as<AttentionAttributes>(), specs);
 }
 
 /// Accepts dense heads with values that fit a block, and as many as a grid counts.

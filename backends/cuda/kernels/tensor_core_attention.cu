@@ -33,7 +33,6 @@ struct RoundedHeads {
 
 struct FlashProblem {
   AttentionGeometry g;
-  bool causal = false;
   RoundedHeads q, k, v;
   Global<float> y;
 };
@@ -153,7 +152,7 @@ __device__ inline void mask(const FlashProblem& problem, std::int64_t query, std
     for (int i = 0; i < 4; ++i) {
       const std::int64_t row = query + i / 2 * 8 + lane / 4;
       const std::int64_t column = key + 8 * j + lane % 4 * 2 + i % 2;
-      const bool sees = column < problem.g.keys && (!problem.causal || column <= row);
+      const bool sees = column < problem.g.keys && (!problem.g.is_causal || column <= row);
       s[j].sums[i] = sees ? s[j].sums[i] * problem.g.scale : -exact::kInfinity;
     }
   }
@@ -195,7 +194,7 @@ __global__ void __launch_bounds__(128, 2) tensor_core_attention_kernel(FlashProb
   };
   // The last queries see most keys: they start first.
   const std::int64_t first = (std::int64_t{gridDim.x} - 1 - blockIdx.x) * kTile;
-  const std::int64_t seen = problem.causal && first + kTile < g.keys ? first + kTile : g.keys;
+  const std::int64_t seen = g.is_causal && first + kTile < g.keys ? first + kTile : g.keys;
   CopyQueue queue;
   const auto copy_stage = [&](std::int64_t key) {
     if (key < seen) {
@@ -247,8 +246,7 @@ class TensorCoreAttention : public Kernel {
     return accepts_heads(query);
   }
 
-  TensorCoreAttention(const KernelQuery& query, Device&)
-      : g_(attention_geometry(query)), causal_(query.as<Attention>().is_causal) {
+  TensorCoreAttention(const KernelQuery& query, Device&) : g_(attention_geometry(query)) {
     const std::int64_t sizes[] = {g_.head_size, g_.head_size, g_.value_size};
     for (std::size_t i = 0; i < 3; ++i) {
       inputs_[i] = {query.inputs[i].spec.shape.elements() / sizes[i], sizes[i]};
@@ -298,7 +296,7 @@ class TensorCoreAttention : public Kernel {
   template <int kChunks>
   void run_as(const KernelArgs& args) const {
     auto* scratch = args.scratch;
-    FlashProblem problem = {.g = g_, .causal = causal_};
+    FlashProblem problem = {.g = g_};
     problem.q = round(args, 0, g_.q, scratch);
     problem.k = round(args, 1, g_.k, scratch);
     problem.v = round(args, 2, g_.v, scratch);
@@ -312,7 +310,6 @@ class TensorCoreAttention : public Kernel {
   }
 
   AttentionGeometry g_;
-  bool causal_;
   Rows inputs_[3];
   std::int64_t y_elements_ = 0;
 };

@@ -86,6 +86,8 @@ ACCESSES = [
     (r"\bsgd_kernel<ParameterTable<3,", {"ld.global.v4": 3, "st.global.v4": 2}),
     (r"\bflash_attention_kernel<\w+, 64>", {"st.global.v4": 4}),
     (r"\bflash_attention_kernel<\w+, 128>", {"st.global.v4": 8}),
+    (r"\bflash_attention_key_gradient_kernel<", {"ld.shared": 0, "st.shared.v4": 8}),
+    (r"\bflash_attention_query_gradient_kernel<", {"ld.shared": 0, "st.shared.v4": 4}),
     (r"\bstrided_copy_kernel<Vector<unsigned long, 2>", {"ld.global.v2": 1, "st.global.v2": 1}),
 ]
 # The same instructions in SASS; what moves 64-bit elements is as wide in bytes.

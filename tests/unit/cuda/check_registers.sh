@@ -33,13 +33,13 @@ measure() {
 }
 
 for architecture in 80 90a; do
-  for file in matmul conv conv_weight_gradient attention bf16_operands tensor_core_{matmul,conv,attention}; do
+  for file in matmul conv conv_weight_gradient attention attention_gradient bf16_operands tensor_core_{matmul,conv,attention}; do
     measure "$file" "$architecture"
   done
 done >"$work/instances"
 for file in hopper_{matmul,conv,weight_gradient}; do measure "$file" 90a; done >>"$work/instances"
 
-grep -E '^"(((vectorised|tensor_core|hopper)_)?gemm|(flash|tensor_core)_attention)_kernel' "$work/instances" |
+grep -E '^"(((vectorised|tensor_core|hopper)_)?gemm|(flash|tensor_core)_attention(_(key|query)_gradient)?)_kernel' "$work/instances" |
   sed -E 's/^"(.*)",([0-9a-z]+),[0-9]+,([0-9]+)$/\1 for \2 spills \3 bytes of registers/' |
   (! grep -v ' spills 0 bytes')
 {
