@@ -10,7 +10,7 @@
 #include "core/base/list_text.h"
 #include "core/base/mapped.h"
 #include "core/graph/passes/passes.h"
-#include "core/ops/attention.h"
+#include "core/ops/attention_gradient.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
@@ -68,7 +68,7 @@ ValueId add_weight(Graph& graph, const Shape& shape) {
   return graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)));
 }
 
-/// q, k and v [batch, heads, length, head size] of as many heads each.
+/// q, k and v [batch, heads, length, head size] of as many heads each, and dy for the gradient.
 Graph attention_graph(const BenchOptions& options, std::int64_t batch, std::int64_t length) {
   Graph graph;
   const TensorSpec heads = {DType::F32, Shape{batch, options.heads, length, options.head_size}};
@@ -76,8 +76,23 @@ Graph attention_graph(const BenchOptions& options, std::int64_t batch, std::int6
   op.is_causal = options.causal;
   const std::vector<ValueId> inputs = {graph.add_input("q", heads), graph.add_input("k", heads),
                                        graph.add_input("v", heads)};
-  graph.mark_output("y", graph.add_node(make_op(op), inputs).front());
+  const auto y = graph.add_node(make_op(op), inputs).front();
+  graph.mark_output("y", y);
+  if (!options.gradient) return graph;
+  AttentionGradient gradient;
+  static_cast<AttentionAttributes&>(gradient) = op;
+  std::vector<ValueId> operands = inputs;
+  operands.insert(operands.end(), {y, graph.add_input("dy", heads)});
+  const auto gradients = graph.add_node(make_op(gradient), operands);
+  for (const std::size_t i : {0, 1, 2}) {
+    graph.mark_output(fmt::format("d{}", graph.value(inputs[i]).name), gradients[i]);
+  }
   return graph;
+}
+
+/// The operator that `bench attention` names kernels of.
+std::string_view attention_op(const BenchOptions& options) {
+  return options.gradient ? AttentionGradient::kName : Attention::kName;
 }
 
 }  // namespace
@@ -157,7 +172,7 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
 
 std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
                                         std::int64_t batch) {
-  auto kernels = kernels_of(options, device, Attention::kName);
+  auto kernels = kernels_of(options, device, attention_op(options));
   if (options.kernels == "all") kernels.insert(kernels.begin(), std::string(kMaterialised));
   std::vector<Problem> problems;
   for (const auto length : parse_numbers(options.lengths)) {
@@ -165,13 +180,14 @@ std::vector<Problem> attention_problems(const BenchOptions& options, const Devic
       const auto plan = [options, batch, length, kernel](const DeviceSet& machine) {
         Graph graph = attention_graph(options, batch, length);
         if (kernel != kMaterialised) {
-          return plan_by(kernel, Attention::kName, std::move(graph), machine);
+          return plan_by(kernel, attention_op(options), std::move(graph), machine);
         }
-        return plan_by("", Attention::kName, expand_composites(graph), machine);
+        return plan_by("", {}, expand_composites(graph), machine);
       };
-      problems.push_back({fmt::format("attention/{}x{}x{}{}", options.heads, length,
-                                      options.head_size, options.causal ? "/causal" : ""),
-                          kernel, batch, plan, options.kernels == "all"});
+      problems.push_back(
+          {fmt::format("attention/{}x{}x{}{}{}", options.heads, length, options.head_size,
+                       options.causal ? "/causal" : "", options.gradient ? "/gradient" : ""),
+           kernel, batch, plan, options.kernels == "all"});
     }
   }
   return problems;

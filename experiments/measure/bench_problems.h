@@ -57,6 +57,7 @@ struct BenchOptions {
   std::string lengths = "256..1024";  ///< attention
   std::int64_t heads = 1, head_size = 64;
   bool causal = false;
+  bool gradient = false;  ///< of attention, too
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
@@ -98,8 +99,8 @@ std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t ba
 /// Square products of `sizes`, one for each kernel asked for.
 std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
                                      std::int64_t batch);
-/// Self-attention of `lengths`, one for each kernel asked for. "materialised" is the operator's
-/// expansion, with scores in memory.
+/// Self-attention of `lengths`, perhaps with its gradient, one for each kernel asked for.
+/// "materialised" is the operator's expansion, with scores in memory.
 std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
                                         std::int64_t batch);
 /// "conv/64>64@128x128k3", and the pass unless it is forward.

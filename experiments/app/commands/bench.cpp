@@ -296,6 +296,7 @@ Command add_attention_options(Command& bench, BenchArguments& arguments, Context
   attention.add_option("--head-size", options.head_size, "columns of a head")
       .check(whole_from(1, 65535));
   attention.add_flag("--causal", options.causal, "query i sees keys 0 to i only");
+  attention.add_flag("--gradient", options.gradient, "time attention and its gradient together");
   attention.add_option("--kernel", options.kernels,
                        "kernels to compare: flash and others of the backend, materialised (the "
                        "expanded operator) or all (default: the best)");
