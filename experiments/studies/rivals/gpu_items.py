@@ -37,7 +37,7 @@ def conformance(name, seconds, cases, backends="cpu,cuda", **more):
 
 def smoke():
     """Every path once, in a process of its own."""
-    seconds = 7
+    seconds = 6
     items = []
     for contract, kernels in (
             ("bf16", ("hopper", "tensor-core", "vectorised", "cublaslt")),
@@ -53,10 +53,17 @@ def smoke():
                     f"smoke_conv_{contract}_{kernel}_{direction}", seconds,
                     f"bench conv --backend cuda --contract {contract} --kernel {kernel} "
                     f"--shape 64,64,32,32 --pass {direction} --repeats 2"))
+    for direction, window in (("forward", 3), ("data", 1), ("weights", 3)):
+        items.append(triptych(f"smoke_conv_bf16_thin_{direction}", seconds,
+                              "bench conv --backend cuda --contract bf16 --kernel thin --shape "
+                              f"1,64,32,32 --window {window} --pass {direction} --repeats 2"))
     for contract, kernel in (("bf16", "flash-tensor-core"), ("f32", "flash")):
         items.append(triptych(f"smoke_attention_{kernel}", seconds,
                               f"bench attention --backend cuda --contract {contract} --kernel "
                               f"{kernel} --head-size 128 --lengths 256 --repeats 2"))
+    items.append(triptych("smoke_attention_gradient_flash", seconds,
+                          "bench attention --backend cuda --gradient --kernel flash --head-size 128 "
+                          "--lengths 256 --repeats 2"))
     for name, option in (("launches", " --no-graph"), ("graph", "")):
         items.append(triptych(f"smoke_step_{name}", seconds,
                               "train --backend cuda --contract bf16-exact --model unet-s --steps 2 "
