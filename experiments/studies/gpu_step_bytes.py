@@ -2,12 +2,14 @@
 """Bytes that a step moves between the memory of a GPU and its kernels, and its time, modelled from the plan.
 
   gpu_step_bytes.py PROGRAM [--model unet-l] [--batch 8] [--contract bf16] [--mode train] [--bandwidth 2850]
+                   [--largest N]
 
 `triptych explain` lists the operands of each kernel as they are stored. A kernel reads each input and writes each
 output once, unless PASSES says otherwise. A product on tensor cores rounds the operands that are not stored in
 bfloat16. The model ignores the sums of products that are divided along k, statistics of channels, and data that a
 cache keeps from one kernel to the next. The time is that of all bytes and that of the products on tensor cores, one
-after the other, at assumed rates. Rows of a tile that are not in the result take time, too.
+after the other, at assumed rates. Rows of a tile that are not in the result take time, too. --largest lists the
+nodes with the most bytes, and what they would move if each operand moved once, as it is stored.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -102,6 +104,13 @@ def bytes_by_part(nodes):
     return totals
 
 
+def largest_nodes(nodes, count):
+    """(bytes, bytes with each operand once, node) of the nodes with the most bytes."""
+    rows = [(sum(moved for _, moved in parts_of(node)), sum(map(stored_bytes, node["reads"] + node["writes"])), node)
+            for node in nodes]
+    return sorted(rows, key=lambda row: -row[0])[:count]
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", help="the program triptych")
@@ -110,6 +119,7 @@ def parse():
     parser.add_argument("--contract", default="bf16")
     parser.add_argument("--mode", default="train")
     parser.add_argument("--bandwidth", type=float, default=2850, help="of the memory in GB/s, 2850 of a copy on an H100")
+    parser.add_argument("--largest", type=int, default=0, help="number of nodes to list, those with the most bytes")
     return parser.parse_args()
 
 
@@ -134,6 +144,8 @@ def main():
     step = total / asked.bandwidth / 1e9 + sum(products.values())
     print(f"{'bytes and products of the step':40} {step * 1e3:8.3f} ms")
     print(f"{'planned memory':40} {sum(m['total_bytes'] for m in plan['memory']) / 2**30:8.3f} GiB")
+    for moved, once, node in largest_nodes(plan["nodes"], asked.largest):
+        print(f"{node['node'] + ', ' + node['kernel']:40} {moved / 1e9:8.3f} GB, each operand once {once / 1e9:.3f} GB")
 
 
 if __name__ == "__main__":
