@@ -41,9 +41,9 @@ struct Forward {
 
 std::vector<ValueId> gradients_of(OpEmitter& emitter, const Op& op, const Forward& node,
                                   ValueId dy) {
-  constexpr bool kWanted[] = {true, true};
+  constexpr bool wanted[] = {true, true};
   return op.gradient(
-      {emitter, node.inputs, {&node.output, 1}, {&dy, 1}, {kWanted, node.inputs.size()}});
+      {emitter, node.inputs, {&node.output, 1}, {&dy, 1}, {wanted, node.inputs.size()}});
 }
 
 /// dq, dk or dv as its tensor has its heads.

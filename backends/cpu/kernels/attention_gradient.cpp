@@ -27,18 +27,45 @@ namespace {
 constexpr std::int64_t kKeys = 128;
 /// Tiles of rows of a block of queries.
 constexpr std::int64_t kQueryTiles = 8;
+/// Most elements between rows that products read as they lie.
+constexpr std::int64_t kMostApart = 256;
 
-/// A head of keys and values, packed: columns of a product with queries, and rows of one with dS.
-struct PackedKeys {
-  float *keys, *values, *key_rows;
+/// The second factor of a product: rows as they lie, or panels of them.
+struct Columns {
+  const float* data = nullptr;
+  std::int64_t row = 0, panel = 0;  ///< from a row, and from a panel, to the next
+
+  Columns from_row(std::int64_t first) const { return {data + first * row, row, panel}; }
 };
 
-/// A head of queries and dy, packed as the tiles of a product with keys, and as rows of one with
-/// P or dS.
-struct PackedQueries {
-  float *tiles, *dy_tiles, *rows, *dy_rows;
-  float* mean;        ///< of dP by P, by query
+/// The first factor of a product with keys: rows as they lie, or tiles of them.
+struct Rows {
+  const float* data = nullptr;
+  std::int64_t row = 0;  ///< from a row to the next
+  bool packed = false;
+};
+
+/// A head of keys and values: packed columns of a product with queries, and rows of one with dS.
+struct Keys {
+  const float *keys, *values;
+  Columns rows;
+};
+
+/// A head of queries and dy, as rows of a product with keys, and of one with P or dS.
+struct Queries {
+  Rows tiles, dy_tiles;
+  Columns rows, dy_rows;
+  const float* mean;  ///< of dP by P, by query
   const float* sums;  ///< of AttentionWithSums, by query
+};
+
+/// A product that is added to sums. Element (i, k) of A at a + i * a_row + k * a_step. One of the
+/// two is 1.
+struct AddedProduct {
+  std::int64_t rows, depth;
+  const float* a;
+  std::int64_t a_row, a_step;
+  Columns b;
 };
 
 /// Sums of a task from `first_query` and `first_key` on, in padded rows. nullptr: not its own.
@@ -101,14 +128,8 @@ class FlashAttentionGradient : public Kernel {
   /// Heads that are packed at a time.
   std::int64_t key_sets() const { return owns_heads_ ? threads_ : key_heads(); }
   std::int64_t query_sets() const { return owns_heads_ ? threads_ : query_heads(); }
-  std::int64_t keys_floats() const {
-    return packed_columns(g_.keys, g_.head_size) + packed_columns(g_.keys, g_.value_size) +
-           packed_columns(g_.head_size, g_.keys);
-  }
-  std::int64_t queries_floats() const {
-    return round_up(g_.queries * (g_.head_size + g_.value_size + 1), 16) +
-           packed_columns(g_.head_size, g_.queries) + packed_columns(g_.value_size, g_.queries);
-  }
+  std::int64_t keys_floats() const { return key_rows_at() + packed_columns(g_.head_size, g_.keys); }
+  std::int64_t queries_floats() const { return round_up(mean_at() + g_.queries, 16); }
   std::int64_t thread_floats() const {
     const auto of_keys = padded_head() + padded_values();
     const auto sums = owns_heads_ ? g_.queries * padded_head() + g_.keys * of_keys
@@ -116,48 +137,97 @@ class FlashAttentionGradient : public Kernel {
     return 2 * block_queries() * kKeys + sums;
   }
 
-  PackedKeys packed_keys(const KernelArgs& args, std::int64_t set) const {
-    auto* at = reinterpret_cast<float*>(args.scratch) + set * keys_floats();
-    auto* values = at + packed_columns(g_.keys, g_.head_size);
-    return {at, values, values + packed_columns(g_.keys, g_.value_size)};
+  /// True when a product reads rows as they lie: nothing is rounded, and they lie close together.
+  bool rows_stay(std::int64_t row) const {
+    return rounding_ == Rounding::None && row <= kMostApart;
   }
-  PackedQueries packed_queries(const KernelArgs& args, std::int64_t set, std::int64_t head) const {
-    auto* at = reinterpret_cast<float*>(args.scratch) + key_sets() * keys_floats() +
-               set * queries_floats();
-    PackedQueries to = {.rows = at};
-    to.dy_rows = to.rows + packed_columns(g_.head_size, g_.queries);
-    to.tiles = to.dy_rows + packed_columns(g_.value_size, g_.queries);
-    to.dy_tiles = to.tiles + g_.queries * g_.head_size;
-    to.mean = to.dy_tiles + g_.queries * g_.value_size;
-    to.sums = args.in<float>(AttentionGradient::kSums) + head * g_.queries;
-    return to;
+  /// The same of a second factor, whose panels must be whole.
+  bool columns_stay(std::int64_t row, std::int64_t size) const {
+    return rows_stay(row) && size % microkernels().columns == 0;
   }
+  Rows tiles_of(const float* rows, std::int64_t row, const float* packed) const {
+    return rows_stay(row) ? Rows{rows, row} : Rows{packed, 0, true};
+  }
+  static Columns panels_of(const float* packed, std::int64_t count) {
+    const std::int64_t columns = microkernels().columns;
+    return {packed, columns, columns * count};
+  }
+  static Columns rows_in_place(const float* rows, std::int64_t row) {
+    return {rows, row, microkernels().columns};
+  }
+
+  /// A packed head of keys: columns of keys and of values, and rows of keys.
+  float* key_space(const KernelArgs& args, std::int64_t set) const {
+    return reinterpret_cast<float*>(args.scratch) + set * keys_floats();
+  }
+  std::int64_t values_at() const { return packed_columns(g_.keys, g_.head_size); }
+  std::int64_t key_rows_at() const { return values_at() + packed_columns(g_.keys, g_.value_size); }
+  Keys keys_of(const KernelArgs& args, std::int64_t set, std::int64_t entry) const {
+    const auto* at = key_space(args, set);
+    const auto* k =
+        args.in<float>(1) + element_of(g_.k, entry / g_.kv_heads, entry % g_.kv_heads, 0);
+    return {at, at + values_at(),
+            columns_stay(g_.k.row, g_.head_size) ? rows_in_place(k, g_.k.row)
+                                                 : panels_of(at + key_rows_at(), g_.keys)};
+  }
+
+  /// A packed head of queries: rows of q and dy, tiles of both, then their means.
+  float* query_space(const KernelArgs& args, std::int64_t set) const {
+    return reinterpret_cast<float*>(args.scratch) + key_sets() * keys_floats() +
+           set * queries_floats();
+  }
+  std::int64_t dy_rows_at() const { return packed_columns(g_.head_size, g_.queries); }
+  std::int64_t tiles_at() const { return dy_rows_at() + packed_columns(g_.value_size, g_.queries); }
+  std::int64_t dy_tiles_at() const { return tiles_at() + g_.queries * g_.head_size; }
+  std::int64_t mean_at() const { return dy_tiles_at() + g_.queries * g_.value_size; }
+  Queries queries_of(const KernelArgs& args, std::int64_t set, std::int64_t entry) const {
+    const auto batch = entry / g_.heads, head = entry % g_.heads;
+    const auto* at = query_space(args, set);
+    const auto* q = args.in<float>(0) + element_of(g_.q, batch, head, 0);
+    const auto* dy = args.in<float>(4) + element_of(g_.y, batch, head, 0);
+    return {.tiles = tiles_of(q, g_.q.row, at + tiles_at()),
+            .dy_tiles = tiles_of(dy, g_.y.row, at + dy_tiles_at()),
+            .rows = columns_stay(g_.q.row, g_.head_size) ? rows_in_place(q, g_.q.row)
+                                                         : panels_of(at, g_.queries),
+            .dy_rows = columns_stay(g_.y.row, g_.value_size)
+                           ? rows_in_place(dy, g_.y.row)
+                           : panels_of(at + dy_rows_at(), g_.queries),
+            .mean = at + mean_at(),
+            .sums = args.in<float>(AttentionGradient::kSums) + entry * g_.queries};
+  }
+
   /// Memory of this thread: P, dS, then sums.
   float* own(const KernelArgs& args) const {
     return reinterpret_cast<float*>(args.scratch) + key_sets() * keys_floats() +
            query_sets() * queries_floats() + thread_index() * thread_floats();
   }
 
-  void pack_keys(const KernelArgs& args, std::int64_t entry, const PackedKeys& to) const {
+  void pack_keys(const KernelArgs& args, std::int64_t set, std::int64_t entry) const {
     const auto batch = entry / g_.kv_heads, head = entry % g_.kv_heads;
     const auto* k = args.in<float>(1) + element_of(g_.k, batch, head, 0);
     const auto* v = args.in<float>(2) + element_of(g_.v, batch, head, 0);
+    auto* to = key_space(args, set);
     const Range keys = {0, g_.keys}, size = {0, g_.head_size};
-    pack_columns(k, g_.k.row, true, size, keys, to.keys, rounding_);
-    pack_columns(v, g_.v.row, true, {0, g_.value_size}, keys, to.values, rounding_);
-    pack_columns(k, g_.k.row, false, keys, size, to.key_rows, rounding_);
+    pack_columns(k, g_.k.row, true, size, keys, to, rounding_);
+    pack_columns(v, g_.v.row, true, {0, g_.value_size}, keys, to + values_at(), rounding_);
+    if (columns_stay(g_.k.row, g_.head_size)) return;
+    pack_columns(k, g_.k.row, false, keys, size, to + key_rows_at(), rounding_);
   }
 
-  void pack_queries(const KernelArgs& args, std::int64_t entry, const PackedQueries& to) const {
+  void pack_queries(const KernelArgs& args, std::int64_t set, std::int64_t entry) const {
     const auto batch = entry / g_.heads, head = entry % g_.heads;
     const auto* q = args.in<float>(0) + element_of(g_.q, batch, head, 0);
     const auto *y = args.in<float>(3) + element_of(g_.y, batch, head, 0),
                *dy = args.in<float>(4) + element_of(g_.y, batch, head, 0);
-    pack_columns(q, g_.q.row, false, {0, g_.queries}, {0, g_.head_size}, to.rows, rounding_);
-    pack_columns(dy, g_.y.row, false, {0, g_.queries}, {0, g_.value_size}, to.dy_rows, rounding_);
-    pack_row_tiles(q, g_.q.row, g_.head_size, to.tiles);
-    pack_row_tiles(dy, g_.y.row, g_.value_size, to.dy_tiles);
-    sum_products(dy, y, to.mean);
+    auto* to = query_space(args, set);
+    const Range queries = {0, g_.queries}, size = {0, g_.head_size}, values = {0, g_.value_size};
+    if (!columns_stay(g_.q.row, g_.head_size))
+      pack_columns(q, g_.q.row, false, queries, size, to, rounding_);
+    if (!columns_stay(g_.y.row, g_.value_size))
+      pack_columns(dy, g_.y.row, false, queries, values, to + dy_rows_at(), rounding_);
+    if (!rows_stay(g_.q.row)) pack_row_tiles(q, g_.q.row, g_.head_size, to + tiles_at());
+    if (!rows_stay(g_.y.row)) pack_row_tiles(dy, g_.y.row, g_.value_size, to + dy_tiles_at());
+    sum_products(dy, y, to + mean_at());
   }
 
   /// mean[i] = the sum over the columns of dy y.
@@ -206,8 +276,8 @@ class FlashAttentionGradient : public Kernel {
   }
 
   void run_head(const KernelArgs& args, std::int64_t entry) const {
-    const auto keys = packed_keys(args, thread_index());
-    pack_keys(args, entry, keys);
+    pack_keys(args, thread_index(), entry);
+    const auto keys = keys_of(args, thread_index(), entry);
     auto* p = own(args);
     GradientSums sums = {.dk = p + 2 * block_queries() * kKeys};
     sums.dv = sums.dk + g_.keys * padded_head();
@@ -215,8 +285,8 @@ class FlashAttentionGradient : public Kernel {
     std::fill(sums.dk, sums.dq, 0.0F);
     for (std::int64_t i = 0; i < group(); ++i) {
       const auto head = entry * group() + i;
-      const auto queries = packed_queries(args, thread_index(), head);
-      pack_queries(args, head, queries);
+      pack_queries(args, thread_index(), head);
+      const auto queries = queries_of(args, thread_index(), head);
       std::fill_n(sums.dq, g_.queries * padded_head(), 0.0F);
       sweep(keys, queries, {0, g_.keys}, {0, g_.queries}, sums, p);
       store_queries(args, head, {0, g_.queries}, sums.dq);
@@ -226,10 +296,10 @@ class FlashAttentionGradient : public Kernel {
 
   void run_by_blocks(const KernelArgs& args) const {
     parallel_for(key_heads(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) pack_keys(args, i, packed_keys(args, i));
+      for (auto i = begin; i < end; ++i) pack_keys(args, i, i);
     });
     parallel_for(query_heads(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) pack_queries(args, i, packed_queries(args, i, i));
+      for (auto i = begin; i < end; ++i) pack_queries(args, i, i);
     });
     const auto key_blocks = ceil_div(g_.keys, kKeys);
     const auto query_blocks = ceil_div(g_.queries, block_queries());
@@ -256,7 +326,7 @@ class FlashAttentionGradient : public Kernel {
     std::fill_n(sums.dk, kKeys * (padded_head() + padded_values()), 0.0F);
     for (std::int64_t i = 0; i < group(); ++i) {
       const auto head = entry * group() + i;
-      sweep(packed_keys(args, entry), packed_queries(args, head, head), keys, {0, g_.queries}, sums,
+      sweep(keys_of(args, entry, entry), queries_of(args, head, head), keys, {0, g_.queries}, sums,
             p);
     }
     store_keys(args, entry, keys, sums);
@@ -267,14 +337,15 @@ class FlashAttentionGradient : public Kernel {
     auto* p = own(args);
     const GradientSums sums = {.dq = p + 2 * block_queries() * kKeys, .first_query = first};
     std::fill_n(sums.dq, queries.size() * padded_head(), 0.0F);
-    sweep(packed_keys(args, head / group()), packed_queries(args, head, head), {0, g_.keys},
-          queries, sums, p);
+    const auto entry = head / group();
+    sweep(keys_of(args, entry, entry), queries_of(args, head, head), {0, g_.keys}, queries, sums,
+          p);
     store_queries(args, head, queries, sums.dq);
   }
 
   /// Adds the terms of all blocks of some keys and queries.
-  void sweep(const PackedKeys& k, const PackedQueries& q, Range keys, Range queries,
-             const GradientSums& sums, float* p) const {
+  void sweep(const Keys& k, const Queries& q, Range keys, Range queries, const GradientSums& sums,
+             float* p) const {
     for (auto key = keys.begin; key < keys.end; key += kKeys) {
       for (auto query = queries.begin; query < queries.end; query += block_queries()) {
         const BlockPair pair = {.queries = {query, std::min(query + block_queries(), queries.end)},
@@ -292,25 +363,28 @@ class FlashAttentionGradient : public Kernel {
   }
 
   /// Products of the rows of some queries with columns for some keys.
-  static void multiply(const BlockPair& pair, const float* tiles, const float* columns,
+  static void multiply(const BlockPair& pair, const Rows& tiles, const float* columns,
                        std::int64_t depth, float* to) {
     const auto& kernels = microkernels();
     const RowTiles rows(pair.queries.size());
     for (auto key = pair.keys.begin; key < pair.keys.end; key += kernels.columns) {
       for (std::int64_t t = 0; t < rows.count(); ++t) {
         const auto row = rows.begin(t);
-        kernels.run_tile(rows.height(t), MicroTile{.a = tiles + (pair.queries.begin + row) * depth,
-                                                   .b = columns + key * depth,
-                                                   .c = to + row * kKeys + key - pair.keys.begin,
-                                                   .c_stride = kKeys,
-                                                   .k_inner = depth,
-                                                   .b_inner = kernels.columns});
+        const auto step = tiles.packed ? depth : tiles.row;
+        kernels.run_tile(rows.height(t),
+                         MicroTile{.a = tiles.data + (pair.queries.begin + row) * step,
+                                   .b = columns + key * depth,
+                                   .c = to + row * kKeys + key - pair.keys.begin,
+                                   .c_stride = kKeys,
+                                   .k_inner = depth,
+                                   .a_row = tiles.packed ? 0 : tiles.row,
+                                   .b_inner = kernels.columns});
       }
     }
   }
 
   /// Scores of query `i` become probabilities, and dP becomes dS.
-  void differentiate(const BlockPair& pair, const PackedQueries& q, std::int64_t i) const {
+  void differentiate(const BlockPair& pair, const Queries& q, std::int64_t i) const {
     auto* p = pair.p + (i - pair.queries.begin) * kKeys;
     auto* ds = pair.ds + (i - pair.queries.begin) * kKeys;
     const auto last = std::min(pair.keys.end, g_.seen(i));
@@ -335,52 +409,39 @@ class FlashAttentionGradient : public Kernel {
   }
 
   /// dk and dv of the keys of a pair.
-  void add_keys(const BlockPair& pair, const PackedQueries& q, const GradientSums& sums) const {
-    const auto first = pair.keys.begin - sums.first_key;
-    add_transposed(pair, pair.p, q.dy_rows, sums.dv + first * padded_values(), padded_values());
-    add_transposed(pair, pair.ds, q.rows, sums.dk + first * padded_head(), padded_head());
-  }
-
-  /// to += weights' rows, for the queries of a pair.
-  void add_transposed(const BlockPair& pair, const float* weights, const float* rows, float* to,
-                      std::int64_t width) const {
-    const auto& kernels = microkernels();
-    const RowTiles tiles(pair.keys.size());
-    for (std::int64_t column = 0; column < width; column += kernels.columns) {
-      for (std::int64_t t = 0; t < tiles.count(); ++t) {
-        const auto key = tiles.begin(t);
-        kernels.run_tile(tiles.height(t), MicroTile{.a = weights + key,
-                                                    .b = rows + column * g_.queries +
-                                                         pair.queries.begin * kernels.columns,
-                                                    .c = to + key * width + column,
-                                                    .c_stride = width,
-                                                    .k_inner = pair.queries.size(),
-                                                    .a_step = kKeys,
-                                                    .b_inner = kernels.columns,
-                                                    .accumulate = true});
-      }
-    }
+  void add_keys(const BlockPair& pair, const Queries& q, const GradientSums& sums) const {
+    const auto first = pair.keys.begin - sums.first_key, query = pair.queries.begin;
+    add({pair.keys.size(), pair.queries.size(), pair.p, 1, kKeys, q.dy_rows.from_row(query)},
+        sums.dv + first * padded_values(), padded_values());
+    add({pair.keys.size(), pair.queries.size(), pair.ds, 1, kKeys, q.rows.from_row(query)},
+        sums.dk + first * padded_head(), padded_head());
   }
 
   /// dq of the queries of a pair.
-  void add_queries(const BlockPair& pair, const PackedKeys& k, const GradientSums& sums) const {
+  void add_queries(const BlockPair& pair, const Keys& k, const GradientSums& sums) const {
+    const auto first = pair.queries.begin - sums.first_query, key = pair.keys.begin;
+    add({pair.queries.size(), pair.keys.size(), pair.ds, kKeys, 1, k.rows.from_row(key)},
+        sums.dq + first * padded_head(), padded_head());
+  }
+
+  static void add(const AddedProduct& product, float* to, std::int64_t width) {
     const auto& kernels = microkernels();
-    const RowTiles tiles(pair.queries.size());
-    const auto width = padded_head();
-    auto* to = sums.dq + (pair.queries.begin - sums.first_query) * width;
+    const RowTiles tiles(product.rows);
+    const auto* b = product.b.data;
     for (std::int64_t column = 0; column < width; column += kernels.columns) {
       for (std::int64_t t = 0; t < tiles.count(); ++t) {
         const auto row = tiles.begin(t);
-        kernels.run_tile(tiles.height(t), MicroTile{.a = pair.ds + row * kKeys,
-                                                    .b = k.key_rows + column * g_.keys +
-                                                         pair.keys.begin * kernels.columns,
+        kernels.run_tile(tiles.height(t), MicroTile{.a = product.a + row * product.a_row,
+                                                    .b = b,
                                                     .c = to + row * width + column,
                                                     .c_stride = width,
-                                                    .k_inner = pair.keys.size(),
-                                                    .a_row = kKeys,
-                                                    .b_inner = kernels.columns,
+                                                    .k_inner = product.depth,
+                                                    .a_step = product.a_step,
+                                                    .a_row = product.a_row == 1 ? 0 : product.a_row,
+                                                    .b_inner = product.b.row,
                                                     .accumulate = true});
       }
+      b += product.b.panel;
     }
   }
 
