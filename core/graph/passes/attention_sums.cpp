@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/graph/passes/passes.h"
 #include "core/graph/passes/rewrite.h"
 #include "core/ops/attention_gradient.h"
 
@@ -39,6 +40,14 @@ AttentionOf pairs_of(const Graph& graph) {
     if (attention.valid()) pairs[node.id] = attention;
   }
   return pairs;
+}
+
+/// True where the scores of a query take no more memory than q or y, so that products read them
+/// from the nearest caches. A kernel without scores computes one product more.
+bool has_few_keys(const Graph& graph, NodeId attention) {
+  const auto& node = graph.node(attention);
+  const auto specs = graph.specs(Values(node.inputs).first(3));
+  return AttentionGeometry::of(*op_cast<Attention>(*node.op), specs).keys <= kFewKeys;
 }
 
 /// The same graph with sums for these pairs.
@@ -79,7 +88,12 @@ Graph save_attention_sums(const Graph& graph,
     }
   }
   std::erase_if(pairs, [&](const auto& pair) { return refused.contains(pair.second); });
-  return refused.empty() ? whole.clone() : with_sums(graph, pairs);
+  std::set<NodeId> expanded;
+  for (const auto& [gradient, attention] : pairs)
+    if (has_few_keys(graph, attention)) expanded.insert({gradient, attention});
+  if (expanded.empty()) return refused.empty() ? whole.clone() : with_sums(graph, pairs);
+  std::erase_if(pairs, [&](const auto& pair) { return expanded.contains(pair.first); });
+  return expand_nodes(with_sums(graph, pairs), expanded);  // node by node the same numbers
 }
 
 }  // namespace triptych

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -11,20 +13,16 @@ namespace triptych {
 
 namespace {
 
-/// Emits primitives only: a composite that an expansion emits is expanded in its turn. Nodes of
-/// expansions that compute the same from the same values are one node: the gradient of attention
+/// Emits the nodes of expansions, and expands composites among them in their turn if `expands`
+/// holds. Nodes that compute the same from the same values are one node: the gradient of attention
 /// reads the probabilities that attention has computed.
 class ExpandingEmitter : public OpEmitter {
  public:
-  ExpandingEmitter(Graph& target, std::span<const std::string_view> keep)
-      : target_(target), keep_(keep) {}
-
-  bool expands(const Op& op) const {
-    return op.composite() && std::find(keep_.begin(), keep_.end(), op.name()) == keep_.end();
-  }
+  ExpandingEmitter(Graph& target, const std::function<bool(const Op&)>& expands)
+      : target_(target), expands_(expands) {}
 
   std::vector<ValueId> emit(OpPtr op, Values inputs) override {
-    if (expands(*op)) return op->expand(*this, inputs);
+    if (expands_(*op)) return op->expand(*this, inputs);
     const bool has_effect =
         op->collective() || !op->updates(static_cast<int>(inputs.size())).empty();
     if (has_effect) return target_.emit(std::move(op), inputs);
@@ -50,23 +48,23 @@ class ExpandingEmitter : public OpEmitter {
   using Key = std::pair<std::string, std::vector<ValueId>>;
 
   Graph& target_;
-  std::span<const std::string_view> keep_;
+  const std::function<bool(const Op&)>& expands_;
   std::map<Key, std::vector<ValueId>> emitted_;  ///< outputs of the nodes without effects
   std::vector<ValueId> constants_;
 };
 
-}  // namespace
-
-Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep) {
+/// `inner`: composites of expansions that are expanded.
+Graph expand(const Graph& graph, const std::function<bool(const Node&)>& chosen,
+             const std::function<bool(const Op&)>& inner) {
   Rewriter rewriter(graph);
-  ExpandingEmitter emitter(rewriter.target(), keep);
+  ExpandingEmitter emitter(rewriter.target(), inner);
   for (const auto& node : graph.nodes()) {
-    if (!emitter.expands(*node.op)) {
+    if (!chosen(node)) {
       rewriter.copy(node);
       continue;
     }
     const auto scope = rewriter.target().scope(node.name);
-    const auto outputs = emitter.emit(node.op, rewriter.mapped(node.inputs));
+    const auto outputs = node.op->expand(emitter, rewriter.mapped(node.inputs));
     TRIPTYCH_ASSERT(outputs.size() == node.outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       TRIPTYCH_ASSERT(emitter.spec(outputs[i]) == graph.spec(node.outputs[i]));
@@ -74,6 +72,22 @@ Graph expand_composites(const Graph& graph, std::span<const std::string_view> ke
     }
   }
   return rewriter.finish();
+}
+
+}  // namespace
+
+Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep) {
+  const auto expands = [keep](const Op& op) {
+    return op.composite() && std::ranges::find(keep, op.name()) == keep.end();
+  };
+  return expand(
+      graph, [&](const Node& node) { return expands(*node.op); }, expands);
+}
+
+Graph expand_nodes(const Graph& graph, const std::set<NodeId>& nodes) {
+  return expand(
+      graph, [&](const Node& node) { return nodes.contains(node.id); },
+      [](const Op&) { return false; });
 }
 
 }  // namespace triptych

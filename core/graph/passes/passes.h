@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ namespace triptych {
 
 /// Replaces every composite operator by its expansion, except those `keep` names.
 Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep = {});
+/// Replaces these nodes by their expansions, and leaves composites of those as they are.
+Graph expand_nodes(const Graph& graph, const std::set<NodeId>& nodes);
 
 /// Computes nodes that have only constant inputs, by the float64 reference rounded once. Left
 /// alone: nodes of more than 1e8 FLOPs, and outputs above 1 MiB that are more than 4 times as large
