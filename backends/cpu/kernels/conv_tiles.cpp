@@ -44,10 +44,8 @@ template <class Element>
 struct Words;
 
 template <>
-struct Words<float> {
+struct Words<float> : TileElements<float> {
   using Stored = std::uint16_t;
-  static constexpr auto kNumbers = TileNumbers::Bf16;
-  static constexpr std::int64_t kElements = 2;
   static constexpr int kBits = 16;
   static TileWord bits(float value) { return bf16_bits(value); }
   static void pack(const std::array<const float*, 2>& rows, std::int64_t stride, std::int64_t count,
@@ -57,10 +55,8 @@ struct Words<float> {
 };
 
 template <>
-struct Words<std::int8_t> {
+struct Words<std::int8_t> : TileElements<std::int8_t> {
   using Stored = std::int8_t;
-  static constexpr auto kNumbers = TileNumbers::Int8;
-  static constexpr std::int64_t kElements = 4;
   static constexpr int kBits = 8;
   static TileWord bits(std::int8_t value) { return static_cast<std::uint8_t>(value); }
   static void pack(const std::array<const std::int8_t*, 4>& rows, std::int64_t stride,
@@ -109,7 +105,7 @@ class ConvTiles : public Kernel {
         threads_(device_threads(device)),
         kind_(tile_unit_kind()),
         pitch_(stored_x_ ? stored_x_->row_positions() : conv_.pitch()),
-        steps_(conv_, ceil_div(conv_.in_channels, Words::kElements),
+        steps_(conv_, ceil_div(conv_.in_channels, Words::kInWord),
                !stored_x_ || stored_x_->pitch() == conv_.in_channels),
         line_(stored_x_ ? stored_x_->pitch() * stored_x_->element_bytes()
                         : steps_.position_words() * kTileWordBytes),
@@ -210,8 +206,8 @@ class ConvTiles : public Kernel {
     for (std::int64_t o = 0; o < channels; ++o) {
       for (std::int64_t c = 0; c < conv_.in_channels; ++c) {
         const Element* w = from + weight_of(first + o) * conv_.out_stride + c * conv_.in_stride;
-        const auto k = c / Words::kElements;
-        const auto bit = c % Words::kElements * Words::kBits;
+        const auto k = c / Words::kInWord;
+        const auto bit = c % Words::kInWord * Words::kBits;
         TileWord* column = to + o / kTileColumns * block_words + o % kTileColumns;
         for (std::int64_t tap = 0; tap < taps; ++tap) {
           const auto [step, line] = steps_.place_of(tap, k);
@@ -273,10 +269,10 @@ class ConvTiles : public Kernel {
     const auto row_step = narrows() ? w.stride[0] * w.in[1] : conv_.in[1];
     const PaddedRow layout = {conv_.in[1], conv_.pad[1], pitch_};
     for (std::int64_t k = 0; k < steps_.position_words(); ++k) {
-      std::array<const Element*, Words::kElements> channels;
-      for (std::int64_t i = 0; i < Words::kElements; ++i)
+      std::array<const Element*, Words::kInWord> channels;
+      for (std::int64_t i = 0; i < Words::kInWord; ++i)
         channels[static_cast<std::size_t>(i)] =
-            channel_of(x, (first_word + k) * Words::kElements + i);
+            channel_of(x, (first_word + k) * Words::kInWord + i);
       const bool outside = channels[0] == nullptr || row < 0 || row >= conv_.in[0];
       layout.write(outside, to + k * pitch_,
                    [&](std::int64_t first, std::int64_t count, TileWord* at) {
@@ -431,8 +427,8 @@ class ConvTiles : public Kernel {
 template <class Op>
 bool bands_fit(const KernelQuery& query) {
   const auto conv = conv_of<Op>(query);
-  const auto elements = query.inputs[0].spec.dtype == DType::F32 ? Words<float>::kElements
-                                                                 : Words<std::int8_t>::kElements;
+  const auto elements = query.inputs[0].spec.dtype == DType::F32 ? Words<float>::kInWord
+                                                                 : Words<std::int8_t>::kInWord;
   const auto rows =
       kBandWords / (ceil_div(conv.in_channels, elements) * conv.pitch()) - conv.halo();
   return rows >= 1 && 8 * std::min(rows, conv.out[0]) >= conv.halo();
@@ -463,9 +459,8 @@ ChannelsLastOperands channels_last(const KernelQuery& query) {
   const bool narrows = !kTransposed<Op> && geometry_of<Op>(query).window.makes_tiles();
   ChannelsLastOperands takes;
   if (!narrows) {
-    takes =
-        channels_last_on_tiles(conv_of<Op>(query), x == DType::F32 ? Words<float>::kElements
-                                                                   : Words<std::int8_t>::kElements);
+    takes = channels_last_on_tiles(
+        conv_of<Op>(query), x == DType::F32 ? Words<float>::kInWord : Words<std::int8_t>::kInWord);
   }
   takes.output = x == y;
   return takes;

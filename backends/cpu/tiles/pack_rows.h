@@ -1,5 +1,5 @@
-// Rows of planes as words of the tile unit, float32 rounded to bfloat16, with the padding of a
-// convolution.
+// Rows of planes and of matrices as words of the tile unit, float32 rounded to bfloat16, with the
+// padding of a convolution.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +10,37 @@
 #include "backends/cpu/tiles/tile_unit.h"
 
 namespace triptych::cpu {
+
+/// Elements of a word: float32 as bfloat16, or int8.
+template <class Element>
+struct TileElements {
+  using Sum = float;
+  static constexpr auto kNumbers = TileNumbers::Bf16;
+  static constexpr std::int64_t kInWord = 2;
+};
+template <>
+struct TileElements<std::int8_t> {
+  using Sum = std::int32_t;
+  static constexpr auto kNumbers = TileNumbers::Int8;
+  static constexpr std::int64_t kInWord = 4;
+};
+
+/// Most elements of one step.
+template <class Element>
+inline constexpr std::int64_t kStepElements = kTileDepth* TileElements<Element>::kInWord;
+inline constexpr std::int64_t kStepWords = kTileRows * kTileDepth;
+
+/// Up to 16 lines of `k` elements: element (line, i) at line * line_step + i * k_step. One of the
+/// two is 1.
+struct TileLines {
+  std::int64_t lines = 0, k = 0;
+  std::int64_t line_step = 1, k_step = 1;
+};
+
+/// All steps of the lines. Where k_step is 1 each step holds [line][word], else [word][line].
+/// Missing lines and elements are 0.
+void pack_steps(const float* from, const TileLines& lines, TileWord* to);
+void pack_steps(const std::int8_t* from, const TileLines& lines, TileWord* to);
 
 /// Pairs of bfloat16: to[i] holds even[i * stride] and odd[i * stride]. `odd` may be missing: 0.
 void pack_pairs(const float* even, const float* odd, std::int64_t stride, std::int64_t count,

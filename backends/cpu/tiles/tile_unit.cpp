@@ -149,6 +149,13 @@ void finish_stores() { __asm__ volatile("" ::: "memory"); }
     if constexpr (kRows == 2) ACTION(2, below);                           \
     if constexpr (kRows * kColumns == 4) ACTION(3, below + kTileColumns); \
   }
+#define TRIPTYCH_FOR_HIGH_SUMS(ACTION)                     \
+  {                                                        \
+    ACTION(0, sums);                                       \
+    ACTION(1, sums + block);                               \
+    ACTION(2, sums + 2 * block);                           \
+    if constexpr (kRows == 4) ACTION(3, sums + 3 * block); \
+  }
 #define TRIPTYCH_ZERO(tile, at) _tile_zero(tile)
 #define TRIPTYCH_LOAD(tile, at) _tile_loadd(tile, at, stride)
 #define TRIPTYCH_STORE(tile, at) _tile_stored(tile, at, stride)
@@ -190,9 +197,38 @@ template <TileNumbers kNumbers, int kRows, int kColumns>
   TRIPTYCH_FOR_SUMS(TRIPTYCH_STORE)
 }
 
+/// Three or four blocks of rows by one of columns.
+template <TileNumbers kNumbers, int kRows>
+[[gnu::target("amx-tile,amx-bf16,amx-int8")]] void multiply_high(const TileProduct& p) {
+  const auto stride = p.sums_stride * kTileWordBytes, block = kTileRows * p.sums_stride;
+  auto* sums = static_cast<TileWord*>(p.sums);
+  finish_stores();
+  if (p.accumulate)
+    TRIPTYCH_FOR_HIGH_SUMS(TRIPTYCH_LOAD)
+  else
+    TRIPTYCH_FOR_HIGH_SUMS(TRIPTYCH_ZERO)
+  for (std::size_t step = 0; step < p.a.steps.size(); ++step) {
+    const std::byte* a = p.a.data + p.a.steps[step];
+    _tile_loadd(6, p.b.data + p.b.steps[step], p.b.line);
+    _tile_loadd(4, a, p.a.line);
+    TRIPTYCH_MULTIPLY(0, 4, 6);
+    _tile_loadd(5, a + p.a.block, p.a.line);
+    TRIPTYCH_MULTIPLY(1, 5, 6);
+    _tile_loadd(4, a + 2 * p.a.block, p.a.line);
+    TRIPTYCH_MULTIPLY(2, 4, 6);
+    if constexpr (kRows == 4) {
+      _tile_loadd(5, a + 3 * p.a.block, p.a.line);
+      TRIPTYCH_MULTIPLY(3, 5, 6);
+    }
+  }
+  TRIPTYCH_FOR_HIGH_SUMS(TRIPTYCH_STORE)
+}
+
 template <TileNumbers kNumbers>
 void multiply_by_hardware(const TileProduct& p) {
-  if (p.row_blocks == 2) {
+  if (p.row_blocks > 2) {
+    p.row_blocks == 4 ? multiply_high<kNumbers, 4>(p) : multiply_high<kNumbers, 3>(p);
+  } else if (p.row_blocks == 2) {
     p.column_blocks == 2 ? multiply_on_unit<kNumbers, 2, 2>(p)
                          : multiply_on_unit<kNumbers, 2, 1>(p);
   } else {

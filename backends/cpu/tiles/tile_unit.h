@@ -22,7 +22,8 @@ inline constexpr std::int64_t kTileRows = 16;     ///< rows of a, and of the sum
 inline constexpr std::int64_t kTileColumns = 16;  ///< columns of b, and of the sums
 inline constexpr std::int64_t kTileDepth = 16;    ///< most words of k in one step
 inline constexpr std::int64_t kMostTileBlocks = 2;
-/// Rows, and columns, of the sums of a whole product.
+inline constexpr std::int64_t kMostTileRowBlocks = 4;
+/// Rows, and columns, of the sums of a square product.
 inline constexpr std::int64_t kTileBlock = kMostTileBlocks * kTileRows;
 static_assert(kTileRows == kTileColumns);
 inline constexpr std::int64_t kTileWordBytes = sizeof(TileWord);
@@ -34,13 +35,12 @@ const std::string& tile_unit_missing();
 /// Reason of a kernel that accepts a node for the unit (Verdict::reason).
 inline constexpr const char* kOnTileUnit = "runs on the tile unit (AMX)";
 
-/// One factor of a product: words in up to two blocks of 16 rows (a) or columns (b), at any
-/// address.
+/// One factor of a product: words in blocks of 16 rows (a) or columns (b), at any address.
 struct TileOperand {
   const std::byte* data = nullptr;
   std::span<const std::int64_t> steps;  ///< bytes from data to where each step begins
   std::int64_t line = 0;                ///< bytes from a row of a, or a word of k in b, to the next
-  std::int64_t block = 0;               ///< bytes from the first block to the second
+  std::int64_t block = 0;               ///< bytes from a block to the next
 };
 
 /// sums[row][column] = sum over steps and words k of a[step][row][k] * b[step][k][column].
@@ -48,6 +48,7 @@ struct TileProduct {
   TileOperand a, b;              ///< with as many steps
   void* sums = nullptr;          ///< float32 or int32
   std::int64_t sums_stride = 0;  ///< elements from one row to the next
+  /// Up to two of both, or up to kMostTileRowBlocks of rows and one of columns.
   std::int64_t row_blocks = 1, column_blocks = 1;
   bool accumulate = false;  ///< adds to the existing sums
 };
