@@ -7,6 +7,7 @@
 
 #include "core/base/float16.h"
 #include "core/ops/matmul.h"
+#include "core/ops/quantized_conv.h"
 #include "tests/unit/cpu/run_kernel.h"
 
 namespace triptych::cpu {
@@ -126,6 +127,59 @@ TEST(TileGemm, a_product_has_the_bits_of_its_steps_one_after_the_other) {
       }
     }
   }
+}
+
+template <class T>
+Tensor random_integers(Shape shape, std::int64_t low, std::int64_t high, RandomStream& random) {
+  Tensor tensor(TensorSpec{dtype_of<T>, std::move(shape)});
+  for (auto& value : tensor.as<T>()) value = static_cast<T>(low + random.below(high - low + 1));
+  return tensor;
+}
+
+TEST(TileGemm, integer_products_are_those_of_the_plain_kernel) {
+  RandomStream random(9, 0);
+  for (int i = 0; i < 24; ++i) {
+    QuantizedConv op;
+    op.group = 1 + random.below(3);
+    if (i % 3 == 1) op.activation = "relu";
+    const auto in = 1 + random.below(i % 4 == 0 ? 700 : 90), out = 1 + random.below(70);
+    const auto channels = op.group * out;
+    std::vector<Tensor> inputs;
+    inputs.push_back(random_integers<std::int8_t>(
+        {1 + random.below(3), op.group * in, 1 + random.below(80), 1 + random.below(3)}, -128, 127,
+        random));
+    inputs.push_back(random_integers<std::int8_t>({channels, in, 1, 1}, -128, 127, random));
+    if (i % 2 == 1) {
+      inputs.push_back(random_integers<std::int32_t>({channels}, -9999, 9999, random));
+      inputs.push_back(random_integers<std::int32_t>({channels}, 300, 900, random));
+      inputs.push_back(random_integers<std::int32_t>({channels}, 16, 18, random));
+    }
+    const auto expected = run_kernel(op, inputs, {.contract = Contract::Int8, .kernel = "gemm"});
+    for (const int threads : {1, 3}) {
+      for (const bool constant : {false, true}) {
+        const auto y = run_kernel(op, inputs,
+                                  {.threads = threads,
+                                   .gap = constant ? 0 : 5,
+                                   .constant = constant,
+                                   .contract = Contract::Int8,
+                                   .kernel = "product-tiles"});
+        EXPECT_EQ(std::memcmp(y[0].bytes().data(), expected[0].bytes().data(), y[0].bytes().size()),
+                  0)
+            << to_string(inputs[0].spec()) << " by " << to_string(inputs[1].spec()) << ", "
+            << threads << " threads, constant " << constant;
+      }
+    }
+  }
+}
+
+TEST(TileGemm, wider_windows_are_no_products) {
+  QuantizedConv op;
+  RandomStream random(9, 1);
+  std::vector<Tensor> inputs;
+  inputs.push_back(random_integers<std::int8_t>({1, 8, 9, 9}, -5, 5, random));
+  inputs.push_back(random_integers<std::int8_t>({8, 8, 3, 3}, -5, 5, random));
+  EXPECT_THROW(run_kernel(op, inputs, {.contract = Contract::Int8, .kernel = "product-tiles"}),
+               UnsupportedError);
 }
 
 }  // namespace
