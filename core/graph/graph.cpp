@@ -20,6 +20,10 @@ std::vector<StateUpdate> Node::updates() const {
   return result;
 }
 
+std::vector<std::string> Node::stands_for() const {
+  return merged.empty() ? std::vector<std::string>{name} : merged;
+}
+
 ValueId Graph::add_value(Value value) {
   value.id = ValueId{static_cast<std::int32_t>(values_.size())};
   const auto [position, is_new] = value_names_.emplace(value.name, value.id);

@@ -61,7 +61,11 @@ struct Node {
   /// For a backward node, the first output of the forward node that it differentiates. Invalid
   /// after a pass that fused that node into another.
   ValueId differentiates = {};
+  /// Names of the nodes that a fusion has merged into this one, in order. Empty: none.
+  std::vector<std::string> merged = {};
 
+  /// `merged`, or the node's own name.
+  std::vector<std::string> stands_for() const;
   /// The states that the node updates in place (Op::updates).
   std::vector<StateUpdate> updates() const;
 };

@@ -30,8 +30,9 @@ double flops_without_recomputation(const training::RunConfig& config) {
 
 /// "down1" of "down1.conv0" and of its gradient "grad.down1.conv0.convweightgradient".
 std::string stage_of(const Node& node) {
+  const auto first = node.stands_for().front();
   const auto begin = node.phase == Phase::Backward ? kGradientScope.size() + 1 : 0;
-  return node.name.substr(begin, node.name.find_first_of(".+", begin) - begin);
+  return first.substr(begin, first.find('.', begin) - begin);
 }
 
 std::vector<Layer> layers_of(const training::DeviceSet& machine, const Plan& plan) {

@@ -53,7 +53,7 @@ std::map<std::string, double> measure_nodes(const DeviceSet& machine, const Trai
   executor.run();
   std::map<std::string, double> seconds;
   for (const auto& profile : executor.run_profiled())
-    parallel::add_node_seconds(seconds, step.node(profile.node).name, profile.time.seconds);
+    parallel::add_node_seconds(seconds, step.node(profile.node), profile.time.seconds);
   return seconds;
 }
 

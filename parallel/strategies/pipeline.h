@@ -34,8 +34,8 @@ struct PipelineOptions {
 };
 
 /// Adds the time of a node of a plan to PipelineOptions::node_seconds. A node that stands for
-/// several of the training graph ("a+b") counts under the first, and the others take no time.
-void add_node_seconds(std::map<std::string, double>& node_seconds, const std::string& name,
+/// several of the training graph counts under the first, and the others take no time.
+void add_node_seconds(std::map<std::string, double>& node_seconds, const Node& node,
                       double seconds);
 
 /// A pass of one micro-batch through a stage.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 #include <utility>
 
 #include "parallel/strategies/pipeline.h"
@@ -35,13 +34,9 @@ int stages_within(const std::vector<double>& costs, double limit) {
 
 }  // namespace
 
-void add_node_seconds(std::map<std::string, double>& node_seconds, const std::string& name,
+void add_node_seconds(std::map<std::string, double>& node_seconds, const Node& node,
                       double seconds) {
-  node_seconds[name] = seconds;
-  if (name.find('+') == name.npos) return;
-  std::istringstream names(name);
-  for (std::string one; std::getline(names, one, '+');)
-    node_seconds[one] = std::exchange(seconds, 0.0);
+  for (const auto& name : node.stands_for()) node_seconds[name] = std::exchange(seconds, 0.0);
 }
 
 std::vector<Pass> pipeline_passes(const PipelineOptions& options) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -98,15 +96,11 @@ class Fusion {
   }
 
   void append(const Chain& chain) {
-    std::string name;
-    for (const Node* node : chain.nodes) {
-      name += fmt::format("{}{}", name.empty() ? "" : "+", node->name);
-    }
     FusedElementwise fused;
     fused.steps = to_string(chain.steps);
     const auto y = rewriter_
-                       .append(name, *chain.nodes.front(), make_op(std::move(fused)),
-                               rewriter_.mapped(chain.inputs))
+                       .append_merged(chain.nodes, *chain.nodes.front(), make_op(std::move(fused)),
+                                      rewriter_.mapped(chain.inputs))
                        .front();
     rewriter_.map(chain.last(), y);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -40,8 +41,8 @@ bool append_forward(Rewriter& rewriter, const Node& node,
   if (relu == nullptr || !is_relu(*relu) || !joins(node) || !joins(*relu)) return false;
   auto fused = *norm;
   fused.activation = "relu";
-  const auto outputs = rewriter.append(joined_name(node, *relu), node, make_op(std::move(fused)),
-                                       rewriter.mapped(node.inputs));
+  const auto outputs = rewriter.append_merged(
+      std::array{&node, relu}, node, make_op(std::move(fused)), rewriter.mapped(node.inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) rewriter.map(node.outputs[i], outputs[i]);
   rewriter.map(relu->outputs[0], outputs[0]);
   return true;
@@ -124,8 +125,8 @@ void append_backward(Rewriter& rewriter, const Gradients& gradients) {
   BatchNormalizationGradient fused;
   fused.activation = "relu";
   const auto outputs =
-      rewriter.append(joined_name(*gradients.relu, *gradients.norm), *gradients.norm,
-                      make_op(std::move(fused)), rewriter.mapped(inputs));
+      rewriter.append_merged(std::array{gradients.relu, gradients.norm}, *gradients.norm,
+                             make_op(std::move(fused)), rewriter.mapped(inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     rewriter.map(gradients.norm->outputs[i], outputs[i]);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/passes/pool_index.h"
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -115,9 +116,9 @@ Graph add_in_pool_gradients(const Graph& graph, const std::function<bool(const N
     const auto& gradient = *found->second;
     auto inputs = rewriter.mapped(gradient.inputs);
     inputs.push_back(rewriter.mapped(node.inputs[node.inputs[0] == gradient.outputs[0] ? 1 : 0]));
-    rewriter.map(
-        node.outputs[0],
-        rewriter.append(joined_name(gradient, node), gradient, gradient.op, inputs).front());
+    rewriter.map(node.outputs[0],
+                 rewriter.append_merged(std::array{&gradient, &node}, gradient, gradient.op, inputs)
+                     .front());
   }
   return rewriter.finish();
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/passes/rewrite.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
 #include "core/ops/unary.h"
 
 namespace triptych {
@@ -8,10 +13,6 @@ namespace triptych {
 bool is_relu(const Node& node) {
   const auto* unary = op_cast<Unary>(*node.op);
   return unary != nullptr && unary->kind == UnaryKind::Relu;
-}
-
-std::string joined_name(const Node& first, const Node& second) {
-  return first.name + "+" + second.name;
 }
 
 namespace {
@@ -94,7 +95,22 @@ void Rewriter::copy(const Node& node) {
 }
 
 std::vector<ValueId> Rewriter::append(const Node& like, OpPtr op, Values inputs) {
-  return append(like.name, like, std::move(op), inputs);
+  auto outputs = append(like.name, like, std::move(op), inputs);
+  target_.nodes_.back().merged = like.merged;
+  return outputs;
+}
+
+std::vector<ValueId> Rewriter::append_merged(std::span<const Node* const> nodes, const Node& like,
+                                             OpPtr op, Values inputs) {
+  std::vector<std::string> names;
+  for (const Node* node : nodes) {
+    auto own = node->stands_for();
+    std::ranges::move(own, std::back_inserter(names));
+  }
+  const auto name = target_.unique_name(fmt::format("{}", fmt::join(names, "+")));
+  auto outputs = append(name, like, std::move(op), inputs);
+  target_.nodes_.back().merged = std::move(names);
+  return outputs;
 }
 
 std::vector<ValueId> Rewriter::append(const std::string& name, const Node& like, OpPtr op,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 
 #include "core/graph/graph.h"
@@ -15,8 +16,6 @@ namespace triptych {
 inline constexpr std::size_t kMostNodesApart = 4;
 
 bool is_relu(const Node& node);
-/// Name of a node that stands for both, as of every merged node: the names of all, with "+".
-std::string joined_name(const Node& first, const Node& second);
 
 class Rewriter {
  public:
@@ -43,6 +42,10 @@ class Rewriter {
   std::vector<ValueId> append(const Node& like, OpPtr op, Values inputs);
   /// The same under a name that the source does not have.
   std::vector<ValueId> append(const std::string& name, const Node& like, OpPtr op, Values inputs);
+  /// Appends `op` in the place of `like` for `nodes`, which will not be copied. Its name is for
+  /// readers: the names of all, with "+". Programs read Node::merged.
+  std::vector<ValueId> append_merged(std::span<const Node* const> nodes, const Node& like, OpPtr op,
+                                     Values inputs);
   /// Replaces `old` by a constant of the same name.
   void map_to_constant(ValueId old, std::shared_ptr<const Tensor> value);
 

@@ -79,6 +79,7 @@ page::Json node_json(const Plan& plan, const Step& step) {
     writes = plan.output_operands(step);
   }
   return {{"node", node.name},
+          {"stands_for", node.stands_for()},
           {"op", to_string(*node.op)},
           {"device", plan.devices[step.device]->info().name},
           {"kernel", step.entry == nullptr ? "" : step.entry->name},

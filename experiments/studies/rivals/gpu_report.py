@@ -139,7 +139,7 @@ def kernel_times(why):
 
 def layer_of(node):
     """("up1.conv0", "data") of "grad.up1.conv0.convtranspose"; the passes are PyTorch's, too."""
-    name = node["node"].split("+")[0]
+    name = node["stands_for"][0]
     if not name.startswith("grad."):
         return name, "forward"
     layer = name.removeprefix("grad.").rsplit(".", 1)[0]

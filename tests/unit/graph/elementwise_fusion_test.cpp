@@ -49,6 +49,8 @@ TEST(FuseElementwise, makes_one_node_of_a_chain_under_the_names_of_all) {
   const auto graph = fused_elementwise(example());
   ASSERT_EQ(graph.nodes().size(), 2U);
   EXPECT_EQ(graph.nodes()[1].name, "add+relu+mul+sub");
+  EXPECT_THAT(graph.nodes()[1].stands_for(), ElementsAre("add", "relu", "mul", "sub"));
+  EXPECT_THAT(graph.nodes()[0].stands_for(), ElementsAre("exp"));
   EXPECT_THAT(chains(graph), ElementsAre("Add(., 1); Relu(.); Mul(., 2); Sub(., 3)"));
   expect_same_outputs(example(), graph, 0);
 }

@@ -8,6 +8,7 @@
 namespace triptych::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -36,6 +37,7 @@ TEST(FuseNormalization, takes_the_relu_forward_and_backward) {
   EXPECT_EQ(count<BatchNormalizationGradient>(result, "relu"), 3);
   EXPECT_EQ(count_nodes(result, "Relu") + count_nodes(result, "ReluGradient"), 0);
   EXPECT_EQ(result.nodes()[1].name, "layer0.norm+layer0.relu");
+  EXPECT_THAT(result.nodes()[1].merged, ElementsAre("layer0.norm", "layer0.relu"));
   expect_same_outputs(graph, result);
 }
 

@@ -103,6 +103,21 @@ TEST(OnnxImporter, an_attribute_that_nobody_asks_for_is_not_passed_over) {
   EXPECT_THROW(imported(sample, {.bind = {{"batch", 1}}, .given = {}}), UnsupportedError);
 }
 
+TEST(OnnxImporter, a_merged_node_stands_for_the_nodes_of_the_file) {
+  Sample sample;
+  sample.input("x", {1, 4}).node("Neg", {"x"}, {"n"}).node("Exp", {"n"}, {"e"});
+  sample.node("Abs", {"x"}, {"a+1"}).node("Relu", {"a+1"}, {"r"});
+  // The name of this sum is that of the first chain.
+  sample.node("Add", {"e", "r"}, {"n+onnx.e"}).output("n+onnx.e");
+  const auto graph = fuse_elementwise(imported(sample).graph,
+                                      [](const Node& node) { return node.op->name() != "Add"; });
+  std::vector<std::vector<std::string>> chains;
+  for (const auto& node : graph.nodes())
+    if (!node.merged.empty()) chains.push_back(node.merged);
+  EXPECT_THAT(chains,
+              ElementsAre(ElementsAre("onnx.n", "onnx.e"), ElementsAre("onnx.a+1", "onnx.r")));
+}
+
 TEST(OnnxImporter, a_survey_goes_on_behind_an_obstacle) {
   auto sample = test::dense_sample();
   sample.graph().mutable_node(1)->set_op_type("NonMaxSuppression");
