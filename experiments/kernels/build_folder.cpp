@@ -137,7 +137,7 @@ void BuildFolder::compile_kernels(const Words& command, const std::string& step,
   compile.emplace_back("-S");
   if (!is_gcc) {
     append(compile, kReadByProgram);
-    compile.emplace_back("-ferror-limit=0");
+    append(compile, "-ferror-limit=0 -fno-crash-diagnostics");
   }
   bool has_ptx = false;
   try {

@@ -403,7 +403,8 @@ bool refuses_only_operands(std::string_view messages) {
                                              "more registers than available",
                                              "inline asm",
                                              "inline assembly",
-                                             "in backend"};
+                                             "in backend",  // "+f" stops it in some versions
+                                             "frontend command failed"};
   std::size_t errors = 0;
   for (const auto line : split_lines(messages)) {
     const auto at = line.find("error: ");

@@ -77,6 +77,10 @@ TEST(PtxCalls, tell_errors_of_operands_from_others) {
   const std::string own = "a.cu:5:19: error: invalid output constraint '=f' in asm\n",
                     other = "a.cu:7:1: error: unknown type name 'flaot'\n";
   EXPECT_TRUE(refuses_only_operands(own + "2 errors generated.\n"));
+  EXPECT_TRUE(
+      refuses_only_operands("fatal error: error in backend: Cannot pop empty stack!\nStack dump:\n"
+                            "clang: error: clang frontend command failed with exit code 70 (use -v "
+                            "to see invocation)\n"));
   EXPECT_FALSE(refuses_only_operands(own + other));
   EXPECT_FALSE(refuses_only_operands("a.cu:7:1: warning: unused\n"));
 }
