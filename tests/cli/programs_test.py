@@ -2,35 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import shutil
 import subprocess
 import unittest
 
-from support import ALL_CASES, SOURCE, ProgramTest, compile_through_ccache, main
+from program_files import PROGRAMS, FilesTest
+from support import ALL_CASES, compile_through_ccache, main
 
-PROGRAMS = SOURCE / "tests" / "cli" / "programs"
 
-
-@unittest.skipIf(shutil.which("g++") is None or shutil.which("clang++") is None,
-                 "g++ or clang++ is not installed")
-@unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ,
-                 "kernels are not instrumented, and raise signals that a sanitizer takes for ours")
-class Programs(ProgramTest):
-    def program(self, name, *words, sources=()):
-        """The document of a run without findings, and its counters by kernel."""
-        options = [word for source in sources for word in ("--source", str(PROGRAMS / source))]
-        result = self.document("kernel", "run", str(PROGRAMS / name), *words, *options)["results"][0]
-        self.assertEqual((result["findings"], result["stopped"], result["status"]), ([], "", 0))
-        return result, {each["kernel"]: each for each in result["kernels"]}
-
-    def fault(self, name, *words):
-        """The document of a run that a fault ends, and the fault."""
-        run = self.run_program("kernel", "run", str(PROGRAMS / name), *words, "--json")
-        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
-        result = json.loads(run.stdout)["results"][0]
-        self.assertEqual(len(result["findings"]), 1)
-        return result, result["findings"][0]
-
+class Programs(FilesTest):
     def test_vectors_are_added(self):
         result, kernels = self.program("vector_add.cu", "100")
         self.assertEqual(result["output"], "100 sums are right\n")
@@ -140,11 +119,6 @@ class Programs(ProgramTest):
     def test_variables_are_aligned_behind_shared_and_in_types(self):
         result, _ = self.program("aligned.cu")
         self.assertEqual(result["output"], "0, 16 8 16 32\n")
-
-    def line_with(self, name, comment):
-        """The number of the line that ends with this comment."""
-        lines = (PROGRAMS / name).read_text().splitlines()
-        return next(i for i, line in enumerate(lines, 1) if line.endswith("// " + comment))
 
     def test_a_program_keeps_going_after_races_and_reads_outside(self):
         _, finding = self.fault("keep_going.cu")
@@ -343,51 +317,6 @@ class Programs(ProgramTest):
         lines = (PROGRAMS / "pipelines.cu").read_text().splitlines()
         self.assertEqual(finding["kind"], "uninitialised memory")
         self.assertTrue(lines[finding["line"] - 1].endswith("// read of a stage"), finding)
-
-    def test_inline_ptx_of_integers_is_executed(self):
-        result, kernels = self.program("inline_ptx.cu")
-        self.assertEqual(result["output"], "12cb5687 ffffffc1 0000010f 12345f78 78563412 0000001c 014b66dc 00000001 "
-                                           "10416 aaaaaaaa\n")
-        warp = kernels["warp"]
-        self.assertEqual((warp["global"]["load"]["sectors"], warp["warp_operations"], warp["barriers"]), (4, 6, 1))
-
-    def test_tensor_cores_are_used_by_inline_ptx(self):
-        result, kernels = self.program("tensor_ptx.cu")
-        self.assertEqual(result["output"], "all are right\n")
-        product = kernels["multiply"]
-        # 4 warps and 4 steps of k: 16 halves of 16 + 8 rows in pieces of 8, by cp.async and by ldmatrix.
-        loads, stores = product["shared"]["load"], product["shared"]["store"]
-        self.assertEqual((loads["requests"], loads["lanes"]), (32, 4 * 4 * (32 + 16)))
-        self.assertEqual((stores["requests"], stores["lanes"]), (32, 4 * 4 * (32 + 16)))
-        self.assertEqual(product["global"]["load"]["lanes"], 4 * 4 * (32 + 16))
-        self.assertEqual(product["matrix_products"], 16)
-        self.assertEqual(kernels["bytes"]["matrix_products"], 2)  # of 16 x 8 x 16
-        self.assertEqual((kernels["halves"]["shared"]["store"]["lanes"], kernels["halves"]["matrix_products"]), (8, 1))
-
-    def test_blocks_outside_a_sample_use_tensor_cores_by_inline_ptx(self):
-        result, kernels = self.program("tensor_ptx.cu", "--sample", "100")
-        self.assertEqual(result["output"], "all are right\n")
-        self.assertEqual(kernels["multiply"]["matrix_products"], 4)
-
-    def test_blocks_of_ptx_have_registers_and_predicates(self):
-        result, _ = self.program("ptx_blocks.cu")
-        self.assertEqual(result["output"], "7 10 3c00 4000 12 1 2 7 8 9\n")
-
-    def test_mistakes_with_copies_and_matrices_of_ptx_are_found(self):
-        lines = (PROGRAMS / "tensor_ptx_mistakes.cu").read_text().splitlines()
-        for word, kind in [("early", "uninitialised memory"), ("outside", "out of bounds"),
-                           ("misaligned", "misaligned address")]:
-            _, finding = self.fault("tensor_ptx_mistakes.cu", word, "--strict")
-            self.assertEqual(finding["kind"], kind)
-            self.assertTrue(lines[finding["line"] - 1].endswith("// fault: " + word), finding)
-        _, finding = self.fault("tensor_ptx_mistakes.cu", "race", "--strict")
-        self.assertEqual(finding["kind"], "race")
-        other = next(i for i, line in enumerate(lines, 1) if line.endswith("// fault: race"))
-        self.assertIn(f"at line {other} with no barrier between", finding["message"])
-
-    def test_other_inline_ptx_is_refused_with_its_line(self):
-        self.expect_error(2, "kernel", "run", str(PROGRAMS / "unknown_ptx.cu"),
-                          says=["unknown_ptx.cu:7: the inline assembly", "div.u32", "is not emulated"])
 
     def test_atomic_operations_of_the_host_may_meet_a_kernel(self):
         result, _ = self.program("host_atomics.cu")
