@@ -37,7 +37,7 @@ class InlinePtx(FilesTest):
     def test_mistakes_with_copies_and_matrices_of_ptx_are_found(self):
         lines = (PROGRAMS / "tensor_ptx_mistakes.cu").read_text().splitlines()
         for word, kind in [("early", "uninitialised memory"), ("outside", "out of bounds"),
-                           ("misaligned", "misaligned address")]:
+                           ("misaligned", "misaligned address"), ("overwrite", "race")]:
             _, finding = self.fault("tensor_ptx_mistakes.cu", word, "--strict")
             self.assertEqual(finding["kind"], kind)
             self.assertTrue(lines[finding["line"] - 1].endswith("// fault: " + word), finding)

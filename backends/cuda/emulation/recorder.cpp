@@ -306,6 +306,18 @@ void Recorder::land(const void* address, unsigned bytes, const Location& where) 
   check(plain(Access::Store), address, bytes, where);
 }
 
+void Recorder::begin_copy(const void* address, unsigned bytes, const Location& where) {
+  const OutsideKernel outside;
+  if (!shadow_) return;
+  const auto shared = Block::current().shared();
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(shared.data());
+  // The store itself reports an address outside.
+  if (offset < shared.size() && bytes <= shared.size() - offset) {
+    shadow_->begin_copy(*order_, offset, bytes, where);
+  }
+}
+
 void Recorder::check(const Manner& manner, const void* address, unsigned bytes,
                      const Location& where) {
   if (!shadow_) return;

@@ -97,6 +97,8 @@ class Recorder : public BlockObserver {
   void begin_line(const LineBegin& line, const Location& where);
   /// A store to shared memory that was counted when requested, and happens now.
   void land(const void* address, unsigned bytes, const Location& where);
+  /// The running thread begins a copy to shared memory, which stores later.
+  void begin_copy(const void* address, unsigned bytes, const Location& where);
 
   /// Products on the tensor cores in units of 16 x 8 x 16, and bytes that the copy engine reads.
   void multiplied(std::uint64_t products) { counters_.matrix_products += products; }

@@ -17,6 +17,7 @@ struct SharedShadow::Visit {
   const Location& where;
   unsigned thread = 0;
   AccessOrder::Entry now;
+  bool is_done = true;  ///< false: the store comes later
 
   std::string name() const {
     const Block& block = Block::current();
@@ -24,10 +25,11 @@ struct SharedShadow::Visit {
                           fmt::format("byte {} of shared memory", offset));
   }
   void report(const AccessOrder::Entry& other) const {
+    const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
+    if (only_stores && !is_done) return;  // the values are compared when it stores
     Block& block = Block::current();
     std::string what;
     what = "another thread " + order.describe(other, thread, now, name());
-    const bool only_stores = AccessOrder::is_plain_store(other) && AccessOrder::is_plain_store(now);
     const auto address = reinterpret_cast<std::uintptr_t>(block.shared().data() + offset);
     block.race({where, std::move(what), other.line, {address, only_stores ? bytes : 0U}});
   }
@@ -51,7 +53,24 @@ void SharedShadow::access(const Visit& visit, Place& place, std::size_t bytes) {
   }
   const auto* other = visit.order.access(place.last, visit.thread, visit.now);
   if (other != nullptr) visit.report(*other);
-  if (visit.manner.access != Access::Load) place.written_in = block_;
+  if (visit.manner.access != Access::Load && visit.is_done) place.written_in = block_;
+}
+
+void SharedShadow::make_places(std::size_t bytes) {
+  if (places_.size() >= bytes) return;
+  split_in_.resize(bytes / kWordBytes + 1);
+  places_.resize(split_in_.size() * kWordBytes);
+}
+
+void SharedShadow::visit_places(const Visit& visit) {
+  const auto end = visit.offset + visit.bytes;
+  const bool whole = visit.offset % kWordBytes == 0 && visit.bytes % kWordBytes == 0;
+  for (auto at = visit.offset; at < end;) {
+    if (!whole) split(visit.order, at / kWordBytes);
+    const bool is_word = split_in_[at / kWordBytes] != block_;
+    access(visit, places_[at], is_word ? kWordBytes : 1);
+    at += is_word ? kWordBytes : 1;
+  }
 }
 
 void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t offset,
@@ -61,20 +80,20 @@ void SharedShadow::access(AccessOrder& order, const Manner& manner, std::size_t 
     block.fail(FaultKind::OutOfBounds, where,
                fmt::format("byte {} of {} bytes of shared memory", offset, block.shared().size()));
   }
-  if (places_.size() < block.shared().size()) {
-    split_in_.resize(block.shared().size() / kWordBytes + 1);
-    places_.resize(split_in_.size() * kWordBytes);
-  }
+  make_places(block.shared().size());
   const auto thread = block.thread();
-  const Visit visit = {
-      order, manner, offset, bytes, where, thread, order.now(thread, where.line(), manner)};
-  const bool whole = offset % kWordBytes == 0 && bytes % kWordBytes == 0;
-  for (auto at = offset; at < offset + bytes;) {
-    if (!whole) split(order, at / kWordBytes);
-    const bool is_word = split_in_[at / kWordBytes] != block_;
-    access(visit, places_[at], is_word ? kWordBytes : 1);
-    at += is_word ? kWordBytes : 1;
-  }
+  visit_places(
+      {order, manner, offset, bytes, where, thread, order.now(thread, where.line(), manner)});
+}
+
+void SharedShadow::begin_copy(AccessOrder& order, std::size_t offset, unsigned bytes,
+                              const Location& where) {
+  const Block& block = Block::current();
+  make_places(block.shared().size());
+  const Manner store = {Access::Store, Strength::Plain, true};
+  const auto thread = block.thread();
+  visit_places(
+      {order, store, offset, bytes, where, thread, order.now(thread, where.line(), store), false});
 }
 
 }  // namespace triptych::cuda::emulation

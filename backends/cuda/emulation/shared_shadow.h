@@ -27,6 +27,8 @@ class SharedShadow {
   /// Fails the running thread with OutOfBounds or Race, or suspects it of Uninitialised.
   void access(AccessOrder& order, const Manner& manner, std::size_t offset, unsigned bytes,
               const Location& where);
+  /// An asynchronous copy begins. It stores at some time from now on, and has written nothing yet.
+  void begin_copy(AccessOrder& order, std::size_t offset, unsigned bytes, const Location& where);
 
  private:
   static constexpr std::size_t kWordBytes = 4;
@@ -38,6 +40,8 @@ class SharedShadow {
   struct Visit;
 
   void split(AccessOrder& order, std::size_t word);
+  void make_places(std::size_t bytes);
+  void visit_places(const Visit& visit);
   void access(const Visit& visit, Place& place, std::size_t bytes);
 
   std::vector<Place> places_;            ///< by byte. Of a whole word only the first one is used

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cuda/emulation/block.h"
+#include "backends/cuda/emulation/recorder.h"
 #include "backends/cuda/plain/watch.h"
 
 namespace triptych::cuda::plain {
@@ -47,7 +48,11 @@ void run(const LateCopy& copy) {
 
 }  // namespace
 
+/// A GPU may copy at once, so the bytes are taken from now on.
 void copy_late(const LateCopy& copy) {
+  if (auto* recorder = emulation::current_recorder) {
+    recorder->begin_copy(copy.to, copy.bytes, copy.where);
+  }
   auto& own = copies[key()];
   own.pending.push_back({copy, own.committed});
 }

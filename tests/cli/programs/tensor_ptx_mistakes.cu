@@ -39,6 +39,18 @@ __global__ void race(const half* from, half* to) {
   to[threadIdx.x] = tile[63 - threadIdx.x][0];  // fault: race
 }
 
+/// The second copy begins while another warp may read.
+__global__ void overwrite(const half* from, half* to) {
+  __shared__ alignas(16) half tile[64][8];
+  copy_late(tile[threadIdx.x], from + 8 * threadIdx.x);
+  asm volatile("cp.async.wait_all;");
+  __syncthreads();
+  to[threadIdx.x] = tile[63 - threadIdx.x][0];  // fault: overwrite
+  copy_late(tile[threadIdx.x], from + 8 * threadIdx.x);
+  __syncthreads();
+  asm volatile("cp.async.wait_all;");
+}
+
 __global__ void misaligned(const half* from, half* to) {
   __shared__ alignas(16) half tile[64 * 8];
   copy_late(tile + 8 * threadIdx.x, from + 8 * threadIdx.x);
@@ -59,6 +71,7 @@ int main(int, char** words) {
   if (!std::strcmp(words[1], "early")) early<<<1, 64>>>(from, to);
   if (!std::strcmp(words[1], "outside")) outside<<<1, 64>>>(from, to);
   if (!std::strcmp(words[1], "race")) race<<<1, 64>>>(from, to);
+  if (!std::strcmp(words[1], "overwrite")) overwrite<<<1, 64>>>(from, to);
   if (!std::strcmp(words[1], "misaligned")) misaligned<<<1, 64>>>(from, to);
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }
