@@ -165,6 +165,8 @@ class Kernels:
         counted = Counted("", counters)
         for number, problem_of in launch.outputs.items():
             counted.problem = counted.problem or problem_of(self.bench.array(written(number)))
+        if counted.problem:
+            counted.problem = "; ".join([counted.problem, *result.get("warnings", [])[:1]])
         return counted
 
 
