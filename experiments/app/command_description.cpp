@@ -51,6 +51,8 @@ std::string Command::path() const {
 
 std::string Command::help() const { return app_->get_description(); }
 
+void Command::set_help(const std::string& text) { app_->description(text); }
+
 std::vector<KnownOption> Command::options() const {
   std::vector<KnownOption> options;
   for (const auto* option : app_->get_options()) {
@@ -69,9 +71,11 @@ std::vector<KnownOption> Command::positionals() const {
 
 std::vector<Command> Command::subcommands() const {
   std::vector<Command> commands;
-  for (auto* app : app_->get_subcommands({})) commands.push_back(Command(app));
+  for (auto* app : ruled(app_).commands_below()) commands.push_back(Command(app));
   return commands;
 }
+
+Command Command::program() const { return Command(&program_of(*app_)); }
 
 bool Command::needs_subcommand() const { return app_->get_require_subcommand_min() > 0; }
 

@@ -35,10 +35,14 @@ std::map<std::string, std::vector<std::string>> options_alone(const CLI::App& ap
   return found;
 }
 
-/// The arguments from the last to the first, as CLI11 takes them. An option that stands alone has
-/// its value behind it.
-std::vector<std::string> complete_arguments(const CLI::App& app,
+/// The arguments from the last to the first, as CLI11 takes them, for which the commands that they
+/// name have their options. An option that stands alone has its value behind it.
+std::vector<std::string> complete_arguments(CLI::App& app,
                                             const std::vector<std::string>& arguments) {
+  const auto is_named = [&](const CLI::App* command) {
+    return std::ranges::count(arguments, command->get_name()) > 0;
+  };
+  for (auto* command : app.get_subcommands(is_named)) ruled(command).describe_once();
   const auto alone = options_alone(app);
   std::vector<std::string> result;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -78,10 +82,11 @@ void add_overwrite(RuledApp& app, const CLI::Option& output) {
 /// process when they are freed.
 constexpr int kMappedFrom = 1 << 18;
 
+bool only_reads(CLI::App* app) { return ruled(&program_of(*app)).only_reads; }
+
 /// Sets the limit of the process unless the command line is only read.
 void limit_memory(CLI::App* app, const std::string& mebibytes) {
-  while (app->get_parent() != nullptr) app = app->get_parent();
-  if (ruled(app).only_reads) return;
+  if (only_reads(app)) return;
   std::size_t count = 0;
   std::from_chars(mebibytes.data(), mebibytes.data() + mebibytes.size(), count);
   memory_budget().set_limit(count << 20);
@@ -91,8 +96,7 @@ void limit_memory(CLI::App* app, const std::string& mebibytes) {
 /// Loads plugins while the arguments are read, so that later ones may name their backends. Does
 /// nothing when the command line is only read.
 void load_plugins(CLI::App* app, const std::vector<std::string>& files) {
-  while (app->get_parent() != nullptr) app = app->get_parent();
-  if (ruled(app).only_reads) return;
+  if (only_reads(app)) return;
   try {
     for (const auto& file : files) load_plugin(file);
   } catch (const Error& error) {
@@ -201,6 +205,15 @@ Command Command::add_subcommand(const std::string& name, const std::string& help
   return Command(app_->add_subcommand(std::make_shared<RuledApp>(help, name, app_)));
 }
 
+void Command::add_subcommand(const std::string& name, const std::string& help,
+                             std::function<void(Command&)> describe) {
+  auto command = add_subcommand(name, help);
+  ruled(command.app_).describe = [command, add = std::move(describe)]() mutable {
+    add(command);
+    command.add_program_options();
+  };
+}
+
 template <typename T>
 Option Command::add_option(const std::string& name, T& value, const std::string& help) {
   Option option(app_, app_->add_option(name, value, help));
@@ -261,7 +274,7 @@ void Command::begin_group(const std::string& heading) {
 
 void Command::add_program_options() {
   for (auto command : subcommands()) command.add_program_options();
-  if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
+  if (app_->get_parent() == nullptr) return;
   begin_group(kCommonHeading);
   auto* quiet = app_->add_flag_callback(
       "--quiet", [] { set_loudness(Loudness::Quiet); }, "print only results, notes and errors");
@@ -347,7 +360,6 @@ void CommandLine::set_version(const std::string& text) {
 void CommandLine::fail(const CLI::ParseError& error) { problem_ = usage_problem(*owned_, error); }
 
 bool CommandLine::run(int argc, char** argv) {
-  add_program_options();
   try {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(complete_arguments(*owned_, {argv + 1, argv + argc}));
@@ -371,7 +383,6 @@ std::string CommandLine::message() const {
 }
 
 std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
-  add_program_options();
   ruled(app_).only_reads = true;
   std::string problem;
   try {
@@ -387,7 +398,6 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
 }
 
 void CommandLine::parse(const std::vector<std::string>& arguments) {
-  add_program_options();
   try {
     owned_->parse(complete_arguments(*owned_, arguments));
   } catch (const CLI::ParseError& error) {

@@ -118,6 +118,10 @@ class Command {
   Command() = default;  ///< belongs to no command until it is assigned
 
   Command add_subcommand(const std::string& name, const std::string& help);
+  /// `describe` adds its options and commands when arguments name the command, or when something
+  /// lists the commands.
+  void add_subcommand(const std::string& name, const std::string& help,
+                      std::function<void(Command&)> describe);
   /// For text, which must not be empty, whole numbers, float, double, an optional std::int64_t or
   /// double, and vectors of text or of std::int64_t: those that command_line.cpp names.
   template <typename T>
@@ -163,9 +167,10 @@ class Command {
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
   /// Throws InvalidArgument if one of these was given, since they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;
-  /// Adds to all commands below the options of the program itself: --quiet, --verbose and --color
-  /// (core/base/console.h), --max-memory (core/base/memory_budget.h) and --plugin
-  /// (backends/all_backends.h). Those that have them keep them.
+  /// Adds to the command and those below it the options of the program itself: --quiet, --verbose
+  /// and --color (core/base/console.h), --max-memory (core/base/memory_budget.h) and --plugin
+  /// (backends/all_backends.h). The program has none. Commands that are described on demand get
+  /// them then.
   void add_program_options();
   /// Exactly one of its subcommands is required.
   void require_subcommand();
@@ -186,10 +191,12 @@ class Command {
   /// Names from the program's first command down to this one: "bench conv". Empty: the program.
   std::string path() const;
   std::string help() const;
+  void set_help(const std::string& text);
   /// All but --help.
   std::vector<KnownOption> options() const;
   std::vector<KnownOption> positionals() const;
   std::vector<Command> subcommands() const;
+  Command program() const;
   bool needs_subcommand() const;
   /// The deepest selected command below this one, or this one.
   Command chosen() const;

@@ -1,5 +1,5 @@
-// The commands of the program. Each adds itself with its options. Its callback runs when it is
-// chosen.
+// The commands of the program. Each function adds the options of its command, and the callback that
+// runs when it is chosen.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,36 +7,36 @@
 
 namespace triptych::app {
 
-void add_devices_command(Command& app, Context& context);
-void add_doctor_command(Command& app, Context& context);
-void add_train_command(Command& app, Context& context);
-void add_run_command(Command& app, Context& context);
-void add_evaluate_command(Command& app, Context& context);
-void add_cross_validate_command(Command& app, Context& context);
-void add_find_lr_command(Command& app, Context& context);
-void add_bench_command(Command& app, Context& context);
+void describe_devices(Command& command, Context& context);
+void describe_doctor(Command& command, Context& context);
+void describe_train(Command& command, Context& context);
+void describe_run(Command& command, Context& context);
+void describe_evaluate(Command& command, Context& context);
+void describe_cross_validate(Command& command, Context& context);
+void describe_find_lr(Command& command, Context& context);
+void describe_bench(Command& command, Context& context);
 /// A part of `bench`.
 Command add_all_reduce_bench(Command& bench, Context& context);
-void add_calibrate_command(Command& app, Context& context);
-void add_import_command(Command& app, Context& context);
-void add_export_command(Command& app, Context& context);
-void add_launch_command(Command& app, Context& context);
-void add_quantize_command(Command& app, Context& context);
-void add_explain_command(Command& app, Context& context);
-void add_trace_command(Command& app, Context& context);
-void add_compare_command(Command& app, Context& context);
+void describe_calibrate(Command& command, Context& context);
+void describe_import(Command& command, Context& context);
+void describe_export(Command& command, Context& context);
+void describe_launch(Command& command, Context& context);
+void describe_quantize(Command& command, Context& context);
+void describe_explain(Command& command, Context& context);
+void describe_trace(Command& command, Context& context);
+void describe_compare(Command& command, Context& context);
 /// A part of `mmu`.
 Command add_mmu_test(Command& mmu, Context& context);
-void add_machine_command(Command& app, Context& context);
-void add_mmu_command(Command& app, Context& context);
-void add_synthesize_command(Command& app, Context& context);
-void add_data_command(Command& app, Context& context);
-void add_page_command(Command& app, Context& context);
-void add_help_command(Command& app, Context& context);
-void add_version_command(Command& app, Context& context);
-void add_completion_command(Command& app, Context& context);
+void describe_machine(Command& command, Context& context);
+void describe_mmu(Command& command, Context& context);
+void describe_synthesize(Command& command, Context& context);
+void describe_data(Command& command, Context& context);
+void describe_page(Command& command, Context& context);
+void describe_help(Command& command, Context& context);
+void describe_version(Command& command, Context& context);
+void describe_completion(Command& command, Context& context);
 
-/// All of these.
+/// All commands, each with its name and help.
 void add_commands(Command& app, Context& context);
 
 }  // namespace triptych::app

@@ -12,19 +12,12 @@
 
 namespace triptych::app {
 
-/// Name and help of a command, which are the same in builds without its part.
+/// Name and help of a command below another, which are the same in builds without its part.
 struct CommandText {
   const char* name;
   const char* help;
 };
 
-inline constexpr CommandText kCheckCommand = {
-    "check", "Check the results of kernels, and the memory accesses of GPU kernels"};
-inline constexpr CommandText kKernelCommand = {
-    "kernel", "Compile and run your own CUDA kernels on the emulated GPU"};
-inline constexpr CommandText kLabCommand = {"lab", "Start, predict and grade the labs"};
-inline constexpr CommandText kReproduceCommand = {
-    "reproduce", "Test every claim of the source documents, with a verdict for each"};
 inline constexpr CommandText kStrategiesBench = {
     "strategies", "Compare strategies that share a training step over ranks"};
 inline constexpr CommandText kBandwidthBench = {
@@ -37,13 +30,13 @@ inline constexpr CommandText kCollectivesPage = {
     "collectives", "Write the page of collectives, which adds gradients message by message"};
 
 /// Part "counted".
-void add_check_command(Command& app, Context& context);
+void describe_check(Command& command, Context& context);
 /// Part "kernels".
-void add_kernel_command(Command& app, Context& context);
+void describe_kernel(Command& command, Context& context);
 /// Part "labs".
-void add_lab_command(Command& app, Context& context);
+void describe_lab(Command& command, Context& context);
 /// Part "studies": a command, and two below `bench`.
-void add_reproduce_command(Command& app, Context& context);
+void describe_reproduce(Command& command, Context& context);
 Command add_bandwidth_bench(Command& bench, Context& context);
 Command add_strategies_bench(Command& bench, Context& context);
 /// Part "pages": the commands `page gpu` and `page collectives`.
@@ -53,8 +46,9 @@ std::vector<Command> add_web_pages(Command& page, Context& context);
 Command add_web_page(Command& page, Context& context, const CommandText& text,
                      std::function<std::string()> html);
 
-/// Adds a command of a part that this build lacks. It accepts all arguments, and names the commands
-/// that add the part.
+/// Describes a command of a part that this build lacks. It accepts all arguments, and names the
+/// commands that add the part.
+void describe_absent(Command& command, std::string_view part);
 Command add_absent_command(Command& parent, const CommandText& text, std::string_view part);
 
 }  // namespace triptych::app

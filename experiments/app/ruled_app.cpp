@@ -39,6 +39,12 @@ bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& 
                                                         : option->get_default_str());
 }
 
+std::vector<CLI::App*> RuledApp::commands_below() {
+  auto commands = get_subcommands({});
+  for (auto* command : commands) ruled(command).describe_once();
+  return commands;
+}
+
 void RuledApp::check_rules(const Texts& defaults) const {
   for (const auto& rule : rules) {
     const auto* own = get_option_no_throw(rule.own);  // a list of rules may be several commands'

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/training/run_options.h"
@@ -48,6 +50,14 @@ class RuledApp : public CLI::App {
   std::map<std::string, std::vector<std::string>> alone;
   std::string later_with;   ///< with this option the rules are looked at by the command itself
   bool only_reads = false;  ///< calls no callback
+  /// Adds the options. Empty: they are there.
+  std::function<void()> describe;
+
+  void describe_once() {
+    if (const auto add = std::exchange(describe, nullptr)) add();
+  }
+  /// Each with its options.
+  std::vector<CLI::App*> commands_below();
 
   /// Throws CLI::ValidationError.
   void check_rules(const Texts& defaults) const;
@@ -64,6 +74,11 @@ class RuledApp : public CLI::App {
 };
 
 inline RuledApp& ruled(CLI::App* app) { return *static_cast<RuledApp*>(app); }
+
+inline CLI::App& program_of(CLI::App& command) {
+  auto* parent = command.get_parent();
+  return parent == nullptr ? command : program_of(*parent);
+}
 
 /// The deepest selected command.
 inline CLI::App& deepest(CLI::App& app) {

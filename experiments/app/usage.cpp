@@ -49,9 +49,9 @@ std::string alternatives(const std::vector<std::string>& names) {
 }
 
 /// Paths of the commands that have an option of this name.
-std::vector<std::string> commands_with(const CLI::App& app, const std::string& option) {
+std::vector<std::string> commands_with(CLI::App& app, const std::string& option) {
   std::vector<std::string> found;
-  for (const auto* command : commands_below(app)) {
+  for (auto* command : ruled(&app).commands_below()) {
     if (command->get_option_no_throw(option) != nullptr)
       found.push_back(full_name(*command).substr(std::string("triptych ").size()));
     const auto below = commands_with(*command, option);
@@ -60,12 +60,8 @@ std::vector<std::string> commands_with(const CLI::App& app, const std::string& o
   return found;
 }
 
-const CLI::App& program_of(const CLI::App& command) {
-  return command.get_parent() == nullptr ? command : program_of(*command.get_parent());
-}
-
 /// The remedy for an option that has no similar name in its command.
-std::string place_of(const CLI::App& command, const std::string& name) {
+std::string place_of(CLI::App& command, const std::string& name) {
   constexpr std::size_t most = 4;
   auto others = commands_with(program_of(command), name);
   if (others.empty()) return {};
@@ -85,7 +81,7 @@ std::string renamed(const CLI::App& command, const std::string& name) {
   return fmt::format("; did you mean \"{}\"?", present);
 }
 
-std::string unknown_option(const CLI::App& command, const std::string& word) {
+std::string unknown_option(CLI::App& command, const std::string& word) {
   const auto names = option_names(command);
   const auto name = word.substr(0, word.find('='));
   if (std::ranges::count(names, name) > 0)
@@ -107,7 +103,7 @@ std::string unknown_command(const CLI::App& command, const std::string& word) {
 
 /// The word that is wrong among those that nothing took. A command that is missing comes before its
 /// options.
-std::string unknown_word(const CLI::App& command, const std::vector<std::string>& unknown) {
+std::string unknown_word(CLI::App& command, const std::vector<std::string>& unknown) {
   const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
   const bool wants_command = !commands_below(command).empty();
   if (wants_command && !is_option(unknown.front()))
@@ -199,7 +195,7 @@ std::string problem_of_values(const CLI::App& command) {
 }
 
 std::string usage_problem(CLI::App& app, const CLI::ParseError& error) {
-  const auto& command = deepest(app);
+  auto& command = deepest(app);
   const auto unknown = app.remaining(true);
   std::string message = error.what();
   const auto is = [&](const char* name) { return error.get_name() == name; };

@@ -4,8 +4,6 @@
 
 namespace triptych::app {
 
-void add_check_command(Command& app, Context&) {
-  add_absent_command(app, kCheckCommand, "counted");
-}
+void describe_check(Command& command, Context&) { describe_absent(command, "counted"); }
 
 }  // namespace triptych::app

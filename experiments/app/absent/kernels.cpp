@@ -4,8 +4,6 @@
 
 namespace triptych::app {
 
-void add_kernel_command(Command& app, Context&) {
-  add_absent_command(app, kKernelCommand, "kernels");
-}
+void describe_kernel(Command& command, Context&) { describe_absent(command, "kernels"); }
 
 }  // namespace triptych::app

@@ -4,6 +4,6 @@
 
 namespace triptych::app {
 
-void add_lab_command(Command& app, Context&) { add_absent_command(app, kLabCommand, "labs"); }
+void describe_lab(Command& command, Context&) { describe_absent(command, "labs"); }
 
 }  // namespace triptych::app

@@ -4,9 +4,7 @@
 
 namespace triptych::app {
 
-void add_reproduce_command(Command& app, Context&) {
-  add_absent_command(app, kReproduceCommand, "studies");
-}
+void describe_reproduce(Command& command, Context&) { describe_absent(command, "studies"); }
 
 Command add_bandwidth_bench(Command& bench, Context&) {
   return add_absent_command(bench, kBandwidthBench, "studies");

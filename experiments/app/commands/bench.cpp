@@ -328,11 +328,9 @@ std::int64_t batch_of_a_rank(const measure::BenchOptions& options, std::int64_t 
 
 }  // namespace
 
-void add_bench_command(Command& app, Context& context) {
+void describe_bench(Command& command, Context& context) {
   auto arguments = std::make_shared<BenchArguments>();
   auto* options = &arguments->bench;
-  auto command =
-      app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   arguments->model.add_to(command);
   arguments->model.add_bind_to(command);
   add_mode_options(command, options->mode, options->memory_limit);

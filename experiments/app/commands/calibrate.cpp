@@ -96,10 +96,8 @@ machines::MachineFigures measure(const CalibrateOptions& options) {
 
 }  // namespace
 
-void add_calibrate_command(Command& app, Context& context) {
+void describe_calibrate(Command& command, Context& context) {
   auto options = std::make_shared<CalibrateOptions>();
-  auto command =
-      app.add_subcommand("calibrate", "Measure the peak rates of this machine for a device file");
   add_machine_options(command, options->machine);
   command
       .add_option("--ranks", options->ranks,

@@ -66,9 +66,8 @@ void print(const std::vector<check::Checked>& results) {
 
 }  // namespace
 
-void add_check_command(Command& app, Context& context) {
+void describe_check(Command& command, Context& context) {
   auto options = std::make_shared<check::CheckRequest>();
-  auto command = app.add_subcommand(kCheckCommand.name, kCheckCommand.help);
   command.add_option("--kernel", options->kernels,
                      "kernels to check, such as naive,tiled (default: all)");
   command.add_option("--op", options->op, "check only kernels of this operator, such as MatMul");

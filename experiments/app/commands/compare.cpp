@@ -315,10 +315,8 @@ std::string command_line(const Command& command) {
 
 }  // namespace
 
-void add_compare_command(Command& app, Context& context) {
+void describe_compare(Command& command, Context& context) {
   auto options = std::make_shared<CompareOptions>();
-  auto command =
-      app.add_subcommand("compare", "Train the same model on several backends and write a page");
   options->train.add_experiment_to(command);
   command.add_option(
       "--backends", options->backends,

@@ -180,13 +180,12 @@ std::string script_of(Shell shell, const std::vector<Words>& all) {
 
 }  // namespace
 
-void add_completion_command(Command& app, Context& context) {
+void describe_completion(Command& command, Context& context) {
   auto shell = std::make_shared<Shell>(Shell::Bash);
-  auto command = app.add_subcommand("completion", "Print a script for the completion of a shell");
   command.add_option("shell", *shell, "shell that reads the script").required();
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([shell, app, &context] {
-    const auto script = script_of(*shell, words_of(app));
+  command.callback([shell, command, &context] {
+    const auto script = script_of(*shell, words_of(command.program()));
     if (!context.json) return print_text("{}", script);
     print_document("completion", Json::array({{{"shell", name_of(*shell)}, {"script", script}}}));
   });

@@ -183,10 +183,8 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
 
 }  // namespace
 
-void add_cross_validate_command(Command& app, Context& context) {
+void describe_cross_validate(Command& command, Context& context) {
   auto options = std::make_shared<CrossValidationOptions>();
-  auto command = app.add_subcommand("cross-validate",
-                                    "Train once per part of the images, and validate on that part");
   add_run_option(command, "--folds", options->folds);
   options->train.add_repeated_to(command);
   add_run_option(

@@ -168,8 +168,7 @@ void describe(const DataOptions& options, Context& context) {
 
 }  // namespace
 
-void add_data_command(Command& app, Context& context) {
-  auto data = app.add_subcommand("data", "Describe folders of images and masks");
+void describe_data(Command& data, Context& context) {
   data.require_subcommand();
   auto options = std::make_shared<DataOptions>();
   auto command = data.add_subcommand(

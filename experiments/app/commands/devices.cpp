@@ -103,8 +103,7 @@ void print_devices() {
 
 }  // namespace
 
-void add_devices_command(Command& app, Context& context) {
-  auto command = app.add_subcommand("devices", "List the available backends and devices");
+void describe_devices(Command& command, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([&context] {
     if (context.json) {

@@ -205,9 +205,7 @@ void report(const std::vector<ToolFinding>& findings, Context& context) {
 
 }  // namespace
 
-void add_doctor_command(Command& app, Context& context) {
-  auto command =
-      app.add_subcommand("doctor", "Check the installation and explain how to add missing parts");
+void describe_doctor(Command& command, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([&context] { report(examine(), context); });
 }

@@ -269,9 +269,8 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
 
 }  // namespace
 
-void add_evaluate_command(Command& app, Context& context) {
+void describe_evaluate(Command& command, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
-  auto command = app.add_subcommand("evaluate", "Score a trained model on images with masks");
   options->prediction.add_run_to(command);
   command.add_option("--data", options->images.data,
                      "folder with images/ and masks/ (default: the validation images of the run)");

@@ -227,9 +227,8 @@ void explain(ExplainOptions options, const Context& context) {
 
 }  // namespace
 
-void add_explain_command(Command& app, Context& context) {
+void describe_explain(Command& command, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  auto command = app.add_subcommand("explain", "Show where each node of a model runs and why");
   options->model.add_to(command);
   options->model.add_bind_to(command);
   add_machine_options(command, options->machine);

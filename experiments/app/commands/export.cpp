@@ -79,9 +79,8 @@ void export_run(const ExportOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_export_command(Command& app, Context& context) {
+void describe_export(Command& command, Context& context) {
   auto options = std::make_shared<ExportOptions>();
-  auto command = app.add_subcommand("export", "Export a trained model as ONNX or safetensors");
   command.add_option("run", options->run, "run folder").required();
   command
       .add_option("--out", options->out,

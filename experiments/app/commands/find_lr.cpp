@@ -103,10 +103,8 @@ void find_lr(const FindLrOptions& options, Context& context) {
 
 }  // namespace
 
-void add_find_lr_command(Command& app, Context& context) {
+void describe_find_lr(Command& command, Context& context) {
   auto options = std::make_shared<FindLrOptions>();
-  auto command =
-      app.add_subcommand("find-lr", "Try learning rates in one short training, and suggest one");
   const auto rate = allowed_for("--lr");
   command.add_option("--from", options->range.low, "learning rate of the first step").check(rate);
   command.add_option("--to", options->range.high, "learning rate of the last step").check(rate);

@@ -30,21 +30,19 @@ Command find_below(const Command& command, const std::string& name) {
 
 }  // namespace
 
-void add_help_command(Command& app, Context& context) {
+void describe_help(Command& command, Context& context) {
   auto path = std::make_shared<std::vector<std::string>>();
-  auto command = app.add_subcommand("help", "Show the help of a command");
   command.add_option("command", *path, "names of the command, such as bench conv");
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([app, path, &context] {
-    auto subject = app;
+  command.callback([command, path, &context] {
+    auto subject = command.program();
     for (const auto& name : *path) subject = find_below(subject, name);
     if (context.json) return print_document("help", help_json(subject));
     print_text("{}", help_text(subject));
   });
 }
 
-void add_version_command(Command& app, Context& context) {
-  auto command = app.add_subcommand("version", "Print the version and the commit");
+void describe_version(Command& command, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([&context] {
     if (context.json)

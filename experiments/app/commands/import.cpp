@@ -213,9 +213,8 @@ void import(const ImportCommandOptions& options, Context& context) {
 
 }  // namespace
 
-void add_import_command(Command& app, Context& context) {
+void describe_import(Command& command, Context& context) {
   auto options = std::make_shared<ImportCommandOptions>();
-  auto command = app.add_subcommand("import", "Show where each node of an ONNX file can run");
   command.add_option("model", options->model.file, "ONNX file").required();
   options->model.add_to(command);
   command.add_option("--backends", options->backends,

@@ -413,8 +413,7 @@ void add_launch_options(Command& command, KernelCommand& options, bool needs_fil
                    "let barriers ignore threads that have ended, with a warning");
 }
 
-void add_kernel_command(Command& app, Context& context) {
-  auto command = app.add_subcommand(kKernelCommand.name, kKernelCommand.help);
+void describe_kernel(Command& command, Context& context) {
   command.require_subcommand();
   for (auto each :
        {add_build(command, context), add_run(command, context), add_debug(command, context)}) {

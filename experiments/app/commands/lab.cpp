@@ -266,9 +266,8 @@ void add_folder(Command& command, LabOptions& options) {
 
 }  // namespace
 
-void add_lab_command(Command& app, Context& context) {
+void describe_lab(Command& command, Context& context) {
   auto options = std::make_shared<LabOptions>();
-  auto command = app.add_subcommand(kLabCommand.name, kLabCommand.help);
   command.require_subcommand();
   auto listing = command.add_subcommand("list", "List all labs");
   listing.add_flag("--json", context.json, "print JSON");

@@ -164,10 +164,9 @@ int launch_elastic(parallel::Launch request) {
 
 }  // namespace
 
-void add_launch_command(Command& app, Context& context) {
+void describe_launch(Command& command, Context& context) {
   auto request = std::make_shared<parallel::Launch>();
   auto elastic = std::make_shared<bool>(false);
-  auto command = app.add_subcommand("launch", "Run a command as several processes");
   command.add_option("-n,--ranks", request->ranks, "number of processes")
       .required()
       .check(allowed_for("--ranks"));

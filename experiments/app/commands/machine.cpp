@@ -323,9 +323,8 @@ void write_modules(const MachineCommand& options, bool json) {
 
 }  // namespace
 
-void add_machine_command(Command& app, Context& context) {
+void describe_machine(Command& command, Context& context) {
   auto options = std::make_shared<MachineCommand>();
-  auto command = app.add_subcommand("machine", "List, show and build systolic machines");
   command.require_subcommand();
   auto listing = command.add_subcommand("list", "List the shipped machines and those of files");
   listing.add_option("files", options->files, "JSON files of more machines");

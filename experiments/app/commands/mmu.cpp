@@ -191,9 +191,8 @@ Command add_action(Command& mmu, Context& context, const std::string& name, cons
 
 }  // namespace
 
-void add_mmu_command(Command& app, Context& context) {
+void describe_mmu(Command& command, Context& context) {
   auto options = std::make_shared<MmuOptions>();
-  auto command = app.add_subcommand("mmu", "Assemble and run programs of the systolic array");
   command.require_subcommand();
   for (const auto& [name, help, action] :
        {std::tuple{"asm", "Translate the text of a program into 256 bits per instruction",

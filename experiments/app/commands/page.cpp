@@ -107,10 +107,8 @@ Command add_array_page(Command& page, Context& context) {
 
 }  // namespace
 
-void add_page_command(Command& app, Context& context) {
+void describe_page(Command& command, Context& context) {
   auto options = std::make_shared<PageOptions>();
-  auto command = app.add_subcommand(
-      "page", "Write an HTML page of a training run, the array, the GPU or collectives");
   command.add_option("run", options->run, "run folder");
   command.add_option("--evaluation", options->evaluation,
                      "folder of triptych evaluate --out: adds its scores and worst images");

@@ -127,9 +127,8 @@ void quantize(const QuantizeOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_quantize_command(Command& app, Context& context) {
+void describe_quantize(Command& command, Context& context) {
   auto options = std::make_shared<QuantizeOptions>();
-  auto command = app.add_subcommand("quantize", "Convert the weights of a trained model to int8");
   command.add_option("run", options->weights, "run folder").required();
   command.add_option("--out", options->out, "new run folder for the int8 weights")
       .output_folder()

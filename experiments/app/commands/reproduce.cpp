@@ -111,9 +111,8 @@ void run(const ReproduceOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_reproduce_command(Command& app, Context& context) {
+void describe_reproduce(Command& command, Context& context) {
   auto options = std::make_shared<ReproduceOptions>();
-  auto command = app.add_subcommand(kReproduceCommand.name, kReproduceCommand.help);
   command.add_option("--claims", options->claims,
                      "claims to test, such as bandwidth,ring (default: all)");
   command

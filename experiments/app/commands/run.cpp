@@ -386,10 +386,8 @@ void add_output_options(Command& command, RunOptions& options) {
 
 }  // namespace
 
-void add_run_command(Command& app, Context& context) {
+void describe_run(Command& command, Context& context) {
   auto options = std::make_shared<RunOptions>();
-  auto command =
-      app.add_subcommand("run", "Apply a trained model to images, or an ONNX file to arrays");
   command
       .add_option("model", options->prediction.weights, "run folder of a training, or an ONNX file")
       .required();

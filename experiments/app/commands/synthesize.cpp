@@ -65,9 +65,8 @@ void synthesize(const SynthesizeOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_synthesize_command(Command& app, Context& context) {
+void describe_synthesize(Command& command, Context& context) {
   auto options = std::make_shared<SynthesizeOptions>();
-  auto command = app.add_subcommand("synthesize", "Generate membrane images with their masks");
   command.add_option("--out", options->out, "folder for images/ and masks/")
       .output_folder()
       .required();

@@ -468,10 +468,8 @@ Command add_conv_trace(Command& trace, Context& context) {
 
 }  // namespace
 
-void add_trace_command(Command& app, Context& context) {
+void describe_trace(Command& command, Context& context) {
   auto options = std::make_shared<TraceOptions>();
-  auto command = app.add_subcommand(
-      "trace", "Record one run of a model, a product or a convolution cycle by cycle");
   options->model.add_to(command);
   options->model.add_bind_to(command);
   add_array_options(command, options->machine);

@@ -359,10 +359,8 @@ void train(const TrainOptions& options, Context& context) {
 
 }  // namespace
 
-void add_train_command(Command& app, Context& context) {
+void describe_train(Command& command, Context& context) {
   auto options = std::make_shared<TrainOptions>();
-  auto command =
-      app.add_subcommand("train", "Train a model on images and masks, classes or arrays");
   options->add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { train(*options, context); });

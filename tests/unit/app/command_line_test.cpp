@@ -18,6 +18,7 @@ namespace triptych::app {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
@@ -190,6 +191,21 @@ TEST_F(Program, every_command_has_two_examples_that_are_right) {
       EXPECT_THAT(problem(words_of(example)), IsEmpty()) << example;
     }
   }
+}
+
+TEST(CommandLine, describes_the_commands_that_arguments_name) {
+  CommandLine program("triptych");
+  Words described;
+  for (const std::string name : {"one", "two"}) {
+    program.add_subcommand(name, "", [&described, name](Command& command) {
+      described.push_back(name);
+      command.add_flag("--of-" + name);
+    });
+  }
+  EXPECT_EQ(program.problem_of({"one", "--of-one", "--quiet"}), "");
+  EXPECT_THAT(described, ElementsAre("one"));
+  EXPECT_THAT(program.problem_of({"one", "--of-two"}), HasSubstr("it is an option of two"));
+  EXPECT_THAT(described, ElementsAre("one", "two"));
 }
 
 TEST_F(Program, a_missing_command_is_named_before_its_options) {
