@@ -181,7 +181,8 @@ class Option(ProgramTest):
             self.expect_error(2, "devices", "--max-memory", wrong, says="--max-memory")
 
     def test_a_training_resumes_under_another_limit(self):
-        self.succeed("train", *FEW, "--steps", "1", "--threads", "1", "--out", "r", "--max-memory", "300")
+        model = ["--model", "unet-s", "--size", "64", "--synthetic-images", "5"]
+        self.succeed("train", *model, "--steps", "1", "--threads", "1", "--out", "r", "--max-memory", "300")
         self.succeed("train", "--resume", "r", "--steps", "2", "--max-memory", "200")
         self.expect_error(2, "train", "--resume", "r", "--steps", "3", "--max-memory", "1", says="--max-memory")
 
