@@ -66,9 +66,6 @@ std::vector<std::uint16_t> luma(const Image& image);
 /// luma over the largest sample value: [height, width] in [0, 1].
 std::vector<float> to_gray(const Image& image);
 
-/// Planes [3, height, width] in [0, 1], alpha ignored. Grey is repeated.
-std::vector<float> to_rgb(const Image& image);
-
 namespace internal {
 // Decoders write 8-bit samples as bytes into the last half of the memory of the wide samples, so
 // that no second picture is in memory.

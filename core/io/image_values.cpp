@@ -29,18 +29,4 @@ std::vector<float> to_gray(const Image& image) {
   return gray;
 }
 
-std::vector<float> to_rgb(const Image& image) {
-  const auto pixels = static_cast<std::size_t>(image.pixels());
-  const auto step = static_cast<std::size_t>(image.channels);
-  const auto scale = static_cast<float>(image.max_value());
-  std::vector<float> planes(3 * pixels);
-  for (std::size_t c = 0; c < 3; ++c) {
-    const auto source = step >= 3 ? c : 0;
-    for (std::size_t i = 0; i < pixels; ++i) {
-      planes[c * pixels + i] = static_cast<float>(image.samples[i * step + source]) / scale;
-    }
-  }
-  return planes;
-}
-
 }  // namespace triptych

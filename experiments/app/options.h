@@ -43,7 +43,6 @@ enum ExitCode {
 /// Accepts finite numbers within the limits.
 Validator within(const training::NumberLimits& limits);
 inline Validator number_from(double low, double high) { return within({low, high}); }
-inline Validator number_above(double low, double high) { return within({low, high, true}); }
 /// Accepts whole numbers within the limits.
 Validator within(const training::WholeLimits& limits);
 inline Validator whole_from(std::int64_t low, std::int64_t high) {

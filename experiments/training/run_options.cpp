@@ -137,13 +137,6 @@ bool is_run_of(const RunConfig& saved, const RunConfig& asked) {
   return to_json(own) == to_json(wanted);
 }
 
-bool may_change(std::string_view field) {
-  RunConfig config;
-  return std::ranges::any_of(run_options(), [&](const RunOption& option) {
-    return option.resume == Replaceable && option.field == field && value_in(option, config);
-  });
-}
-
 bool is_per_process(std::string_view field) {
   RunConfig config;
   return std::ranges::any_of(run_options(), [&](const RunOption& option) {

@@ -160,10 +160,8 @@ void require_same_numerics(const ExecutionConfig& run, const ExecutionConfig& ot
 /// they were given.
 bool is_run_of(const RunConfig& saved, const RunConfig& asked);
 
-/// True for a field of the configuration, "data.source", that may change on resume.
-bool may_change(std::string_view field);
-
-/// True for a field that each rank may have for itself. A list counts with all its entries.
+/// True for a field of the configuration, "data.source", that each rank may have for itself. A list
+/// counts with all its entries.
 bool is_per_process(std::string_view field);
 
 }  // namespace triptych::training

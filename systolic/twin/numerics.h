@@ -10,7 +10,6 @@
 namespace triptych::mmu {
 
 inline constexpr std::uint32_t kCanonicalNan = 0x7FC00000;
-inline constexpr float kSmallestNormal = 0x1p-126F;
 
 inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(kCanonicalNan); }
 

@@ -33,8 +33,6 @@ class VectorLines {
 
   std::int64_t elements() const { return lines_.count; }  ///< of a line
   std::int64_t lines() const { return lines_.outer * lines_.inner; }
-  /// Too few lines are neighbours. A program then gathers the tensor in the scratch memory.
-  bool gathers() const { return gathers_; }
   std::int64_t scratch_bytes() const { return gathers_ ? 4 * lines() * lines_.count : 0; }
 
   /// Returns the address of the tensor whose tiles for_each_tile() visits: x, or its copy.
@@ -50,6 +48,7 @@ class VectorLines {
 
  private:
   AxisLines lines_;
+  /// Too few lines are neighbours. A program then gathers the tensor in the scratch memory.
   bool gathers_;
 };
 

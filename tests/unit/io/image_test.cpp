@@ -88,12 +88,6 @@ TEST(Image, luma_equals_pillow) {
   EXPECT_THAT(to_gray(white), ElementsAre(1.0F));
 }
 
-TEST(Image, rgb_planes_ignore_alpha_and_repeat_grey) {
-  EXPECT_THAT(to_rgb({2, 1, 4, 8, {255, 0, 51, 9, 0, 255, 0, 9}}),
-              ElementsAre(1, 0, 0, 1, 51.0F / 255.0F, 0));
-  EXPECT_THAT(to_rgb({1, 1, 2, 8, {255, 7}}), ElementsAre(1, 1, 1));
-}
-
 TEST(Image, round_trip_keeps_every_sample) {
   const test::TemporaryFolder folder;
   for (const int depth : {8, 16}) {

@@ -410,7 +410,6 @@ TEST_F(PictureTest, png_is_read_as_before_without_its_alpha) {
   EXPECT_EQ(file.form(), (PictureForm{3, 2, 3, 16, false, true}));
   EXPECT_THAT(file.read(0, {1, 1, 2, 1}).samples, ElementsAre(13, 14, 15, 16, 17, 18));
   EXPECT_EQ(to_planes(file.read(), 1), to_gray(image));
-  EXPECT_EQ(to_planes(file.read(), 3), to_rgb(image));
 }
 
 TEST(Picture, planes_are_channels_luma_or_repetition) {

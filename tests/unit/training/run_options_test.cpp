@@ -73,12 +73,7 @@ TEST(RunOptions, of_another_backend_leave_the_array_of_the_first) {
   EXPECT_EQ(run.threads, 3) << "each command gives its own";
 }
 
-TEST(RunOptions, name_fields_that_may_change_or_differ_between_ranks) {
-  EXPECT_TRUE(may_change("steps"));
-  EXPECT_TRUE(may_change("data.cache_mib"));
-  EXPECT_FALSE(may_change("seed"));
-  EXPECT_FALSE(may_change(""));
-  EXPECT_FALSE(may_change("init"));
+TEST(RunOptions, name_fields_that_may_differ_between_ranks) {
   EXPECT_TRUE(is_per_process("data.source"));
   EXPECT_TRUE(is_per_process("data.inputs.0"));
   EXPECT_FALSE(is_per_process("data.inputs_of_another"));
