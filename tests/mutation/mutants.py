@@ -8,7 +8,7 @@ values, so that a mutant is tried by those tests alone. A mutant whose condition
 survives without a run.
 
   mutants.py TREE [--sample 200] [--seed 1] [--minutes 25] [--only PREFIX] [--again]
-             [--most-seconds S] [--skip-tests REGEX]
+             [--most-seconds S] [--skip-tests REGEX] [--targets TARGET...]
 
 TREE holds the copy, its build, the records and results.json. A later run builds what changed. With --again it
 tries only the mutants of results.json that no test killed and survivors.txt does not explain, and keeps the
@@ -159,10 +159,11 @@ class Tree:
                    for i, one in enumerate(found) for negated in (False, True)]
         return conditions.instrumented(text, found, place["first"]).encode(), mutants
 
-    def compile(self, mutants):
+    def compile(self, mutants, targets):
         """Builds. Returns the mutants in the build. A file that does not compile stays as it was."""
         subprocess.run(["cmake", "--preset", "mutants"], cwd=self.sources, check=True, stdout=subprocess.DEVNULL)
-        command = ["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count()), "--", "-k", "0"]
+        command = ["cmake", "--build", "--preset", "mutants", "-j", str(os.cpu_count()), "--target", *targets,
+                   "--", "-k", "0"]
         built = subprocess.run(command, cwd=self.sources, check=False, capture_output=True, text=True)
         wrong = {path for path in re.findall(r"^(?:/.*/sources/)?([\w/.]+):\d+:\d+: error", built.stdout, re.M)}
         for path in sorted(wrong & {mutant.path for mutant in mutants}):
@@ -306,12 +307,13 @@ def main():
     parser.add_argument("--only", default="", help="prefix of the files that are made wrong")
     parser.add_argument("--again", action="store_true", help="try the mutants of results.json that were not killed")
     parser.add_argument("--most-seconds", type=float, default=math.inf, help="tests that take longer are not used")
+    parser.add_argument("--targets", nargs="+", default=["all"], help="tests that are built and used (default: all)")
     parser.add_argument("--skip-tests", default=NO_TESTS, help="regular expression of tests that are not used")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     tree = Tree(options.tree)
     mutants, digest = tree.copy()
-    mutants = tree.compile(mutants)
+    mutants = tree.compile(mutants, options.targets)
     recorded = tree.record(digest, tree.commands(options.skip_tests))
     tests = [test for test in recorded if test.seconds <= options.most_seconds]
     mutants = [mutant for mutant in mutants if mutant.path.startswith(options.only)]
