@@ -87,7 +87,7 @@ TileGemm<Element>::TileGemm(const Factor& a, const Factor& b, std::int64_t entri
     steps_.push_back(step * kStepBytes);
 }
 
-/// Of all blocks of a task, or of one where they need not wait for another part of K.
+/// The sums of all blocks of a task, or of one where none waits for another part of K.
 template <class Element>
 std::int64_t TileGemm<Element>::thread_sums() const {
   return a_.parts() == 1 ? kBlockSums : task_.rows * task_.columns;

@@ -89,7 +89,7 @@ TEST(TileGemm, tasks_fit_the_cache_and_suffice_for_all_threads) {
   }
 }
 
-/// What numeric contracts say of the tile unit: in each step of 32 elements the even and the odd
+/// The order of sums on the tile unit: in each step of 32 elements the even and the odd
 /// ones are a chain each, and their sum is added to the result.
 float unit_sum(const std::vector<float>& a, const std::vector<float>& b) {
   float sum = 0;
