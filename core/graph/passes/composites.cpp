@@ -64,6 +64,7 @@ Graph expand(const Graph& graph, const std::function<bool(const Node&)>& chosen,
       continue;
     }
     const auto scope = rewriter.target().scope(node.name);
+    const auto phase = rewriter.phase_of(node);
     const auto outputs = node.op->expand(emitter, rewriter.mapped(node.inputs));
     TRIPTYCH_ASSERT(outputs.size() == node.outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -115,9 +115,13 @@ std::vector<ValueId> Rewriter::append_merged(std::span<const Node* const> nodes,
 
 std::vector<ValueId> Rewriter::append(const std::string& name, const Node& like, OpPtr op,
                                       Values inputs) {
-  const auto forward = like.differentiates;
-  const auto phase = target_.phase(like.phase, forward.valid() ? map_[forward.index()] : forward);
+  const auto phase = phase_of(like);
   return target_.add_named_node(std::move(op), inputs, name);
+}
+
+Graph::PhaseScope Rewriter::phase_of(const Node& like) {
+  const auto forward = like.differentiates;
+  return target_.phase(like.phase, forward.valid() ? map_[forward.index()] : forward);
 }
 
 void Rewriter::map_to_constant(ValueId old, std::shared_ptr<const Tensor> value) {

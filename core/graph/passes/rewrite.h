@@ -46,6 +46,8 @@ class Rewriter {
   /// readers: the names of all, with "+". Programs read Node::merged.
   std::vector<ValueId> append_merged(std::span<const Node* const> nodes, const Node& like, OpPtr op,
                                      Values inputs);
+  /// Nodes of the new graph belong to the phase of `like` while this lives.
+  [[nodiscard]] Graph::PhaseScope phase_of(const Node& like);
   /// Replaces `old` by a constant of the same name.
   void map_to_constant(ValueId old, std::shared_ptr<const Tensor> value);
 

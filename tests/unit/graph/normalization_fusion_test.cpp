@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "core/graph/passes/passes.h"
 #include "core/ops/assign.h"
 #include "tests/unit/graph/training_graph.h"
@@ -46,6 +48,8 @@ TEST(FuseNormalization, is_undone_by_the_expansion) {
   const auto expanded = expand_composites(fused_normalization(graph));
   EXPECT_EQ(count_nodes(expanded, "ReluGradient"), 2);
   EXPECT_EQ(count<BatchNormalization>(expanded, "relu"), 0);
+  for (const auto& node : expanded.nodes())
+    EXPECT_EQ(node.phase == Phase::Backward, node.name.starts_with(kGradientScope)) << node.name;
   expect_same_outputs(graph, expanded);
 }
 
