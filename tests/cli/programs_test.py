@@ -301,6 +301,14 @@ class Programs(FilesTest):
         self.assertEqual((shared["atomic"]["lanes"], shared["atomic"]["requests"]), (128, 4))
         self.assertEqual(kernels["take_turns"]["global"]["atomic"]["lanes"], 6)
 
+    def test_a_number_of_a_wider_type_is_one_access(self):
+        result, kernels = self.program("packed.cu")
+        self.assertEqual(result["output"], "no error, 3c003c00 93\n")
+        loads = kernels["widen"]["shared"]["load"]
+        self.assertEqual((loads["requests"], loads["lanes"]), (2, 64))
+        # A packed number is read by bytes, unless its address suits its type: one in four.
+        self.assertEqual(kernels["unpack"]["global"]["load"]["lanes"], 24 * 4 + 8)
+
     def test_pipelines_copy_when_they_are_waited_for(self):
         result, kernels = self.program("pipelines.cu")
         self.assertEqual((result["output"], result["warnings"]), ("0 wrong\n", []))

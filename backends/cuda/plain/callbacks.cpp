@@ -48,6 +48,13 @@ inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std:
   if (services != nullptr) services->touch_pieces(how, address, bytes, most, pc);
 }
 
+/// An access of a number that may be less aligned than its type. The compilers of CUDA believe the
+/// type, so it is one access. One at another address has a packed type, and takes a byte at a time.
+inline void touch_number(Touch how, const void* address, std::size_t bytes, const void* pc) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+  touch_pieces(how, address, bytes, is_aligned ? bytes : 1, pc);
+}
+
 /// The alignment of a range: one of 8 or 16 bytes is a type with an alignment below 8.
 constexpr std::size_t most_of_range(std::size_t bytes) {
   return bytes == 8 || bytes == 16 ? 4 : bytes == 4 ? 2 : 16;
@@ -77,9 +84,9 @@ void __tsan_init() {}
   void name(void* address) {                                                      \
     plain::touch_pieces(how, address, bytes, bytes, __builtin_return_address(0)); \
   }
-#define TRIPTYCH_UNALIGNED(name, how, bytes)                                          \
-  void name(void* address) {                                                          \
-    plain::touch_pieces(how, address, bytes, bytes / 2, __builtin_return_address(0)); \
+#define TRIPTYCH_UNALIGNED(name, how, bytes)                               \
+  void name(void* address) {                                               \
+    plain::touch_number(how, address, bytes, __builtin_return_address(0)); \
   }
 #define TRIPTYCH_SIZES(define, prefix, read, write)                                     \
   define(prefix##read##2, Touch::Load, 2) define(prefix##write##2, Touch::Store, 2)     \
