@@ -336,9 +336,13 @@ std::vector<GivenOption> Command::given() const {
   for (auto* option : app_->get_options()) {
     if (option->count() == 0) continue;
     const auto name = option->get_name();
-    given.push_back({name, {}});
-    const bool flag = option->get_items_expected_max() == 0;
-    if (!flag) given.back().text = option->as<std::string>();
+    if (option->get_items_expected_max() == 0) {
+      given.push_back({name, {}});
+    } else if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll) {
+      for (const auto& text : option->results()) given.push_back({name, text});
+    } else {
+      given.push_back({name, option->as<std::string>()});
+    }
   }
   return given;
 }

@@ -184,7 +184,7 @@ class Command {
   bool parsed() const;
   /// Number of times that an option was given. The command must have it.
   std::size_t count(const std::string& option) const;
-  /// In the order of addition.
+  /// In the order of addition. A repeated option comes once for each value.
   std::vector<GivenOption> given() const;
   std::vector<std::string> remaining() const;
   std::string name() const;

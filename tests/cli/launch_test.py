@@ -234,7 +234,8 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
         self.assertNotIn("goes on with", errors)
         for arguments, says in [([*RUN, "--transport", "mpi"], "--out FOLDER"), ([*RUN, "--out", "b"], "--transport mpi"),
-                                (["devices"], "goes with train"), (["train", "--step", "1"], "--step")]:
+                                (["devices"], "goes with train"), (["train", "--step", "1"], "--step"),
+                                ([*RUN, "--transport", "mpi", "--quiet"], "--out FOLDER")]:
             self.expect_error(2, *elastic, *arguments, says=says)
 
     def test_signals_to_the_launcher_stop_all_ranks_after_a_checkpoint(self):

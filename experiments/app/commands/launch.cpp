@@ -58,12 +58,14 @@ class ElasticRun {
   std::optional<std::int64_t> went_on_from_;  ///< step of a checkpoint
 };
 
-ElasticRun::ElasticRun(const std::vector<std::string>& arguments) : app_("train") {
+ElasticRun::ElasticRun(const std::vector<std::string>& arguments) : app_("triptych") {
   if (arguments.empty() || arguments.front() != "train")
     throw InvalidArgument("--elastic goes with train: triptych launch --elastic -n RANKS train …");
-  options_.add_to(app_);
-  app_.add_flag("--json");
-  app_.parse({arguments.begin() + 1, arguments.end()});
+  app_.add_subcommand("train", "", [this](Command& command) {
+    options_.add_to(command);
+    command.add_flag("--json");
+  });
+  app_.parse(arguments);
   if (options_.machine.parallel.transport != training::Transport::Mpi)
     throw InvalidArgument("--elastic is for ranks that are processes; add --transport mpi");
   if (folder().empty())
