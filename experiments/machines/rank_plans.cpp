@@ -123,8 +123,7 @@ std::map<std::string, double> model_nodes(const DeviceSet& machine, const Traine
   const auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   std::map<std::string, double> seconds;
   for (const auto& step : plan.steps) {
-    parallel::add_node_seconds(seconds, plan.graph.node(step.node),
-                               times.time(plan, step).seconds);
+    parallel::add_node_seconds(seconds, plan.graph.node(step.node), times.time(plan, step).seconds);
   }
   return seconds;
 }

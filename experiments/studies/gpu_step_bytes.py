@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Bytes that a step moves between the memory of a GPU and its kernels, and its time, modelled from the plan.
 
-  gpu_step_bytes.py PROGRAM [--model unet-l] [--batch 8] [--contract bf16] [--mode train] [--bandwidth 2850]
-                   [--largest N]
+  gpu_step_bytes.py PROGRAM [--model unet-l] [--batch 8] [--contract bf16] [--mode train] [--largest N]
 
 `triptych explain` lists the operands of each kernel as they are stored. A kernel reads each input and writes each
 output once, unless PASSES says otherwise. A product on tensor cores rounds the operands that are not stored in
 bfloat16. The model ignores the sums of products that are divided along k, statistics of channels, and data that a
 cache keeps from one kernel to the next. The time is that of all bytes and that of the products on tensor cores, one
-after the other, at assumed rates. Rows of a tile that are not in the result take time, too. --largest lists the
-nodes with the most bytes, and what they would move if each operand moved once, as it is stored.
+after the other, at assumed rates. Rows of a tile that are not in the result take time, too.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
