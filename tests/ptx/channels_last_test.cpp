@@ -109,6 +109,7 @@ TEST(CompiledChannelsLast, layers_have_the_bits_of_the_emulation) {
     }
     expect_bits_of_emulation(cuda::slices_and_sums(shape));
   }
+  expect_bits_of_emulation(cuda::slices_and_sums({2, 24, 24, 23}));  // sums in two blocks
   expect_bits_of_emulation(cuda::wide_convolution({1, 64, 16, 17}, 72));
   expect_bits_of_emulation(cuda::wide_convolution({3, 64, 9, 19}, 200));  // whole tiles, too
   expect_bits_of_emulation(cuda::wide_convolution({2, 64, 16, 17}, 64));  // wide ones

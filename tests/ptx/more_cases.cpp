@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
 #include "core/ops/dropout.h"
 #include "core/ops/gather.h"
 #include "core/ops/losses.h"
@@ -101,6 +102,32 @@ void add_many_weights(std::vector<OpCase>& cases) {
   }
 }
 
+/// From one channel with 1 and 9 taps, to one channel with 1, and the gradients of the weights. The
+/// many channels lie in planes.
+void add_thin_layers(std::vector<OpCase>& cases) {
+  const auto thin = f32({2, 1, 5, 6}), wide = f32({2, 16, 5, 6});
+  for (const std::int64_t size : {1, 3}) {
+    Conv conv;
+    conv.pads = {size / 2, size / 2, size / 2, size / 2};
+    conv.activation = "relu";
+    ConvTranspose transposed;
+    transposed.pads = conv.pads;
+    ConvWeightGradient gradient;
+    gradient.kernel_shape = {size, size};
+    gradient.pads = conv.pads;
+    const auto name = fmt::format("from_one_channel_{}", size);
+    const auto bias = f32({16});
+    cases.push_back({name, make_op(conv), {thin, f32({16, 1, size, size}), bias}, false});
+    cases.push_back({name, make_op(transposed), {thin, f32({1, 16, size, size}), bias}, false});
+    cases.push_back({name, make_op(gradient), {thin, wide}, false});
+  }
+  cases.push_back({"to_one_channel", make_op(Conv{}), {wide, f32({1, 16, 1, 1})}, false});
+  cases.push_back({"to_one_channel", make_op(ConvTranspose{}), {wide, f32({16, 1, 1, 1})}, false});
+  ConvWeightGradient gradient;
+  gradient.kernel_shape = {1, 1};
+  cases.push_back({"to_one_channel", make_op(gradient), {wide, thin}, false});
+}
+
 }  // namespace
 
 void add_more_cases(std::vector<OpCase>& cases) {
@@ -113,6 +140,7 @@ void add_more_cases(std::vector<OpCase>& cases) {
   for (int count = 4; count <= 8; ++count) add_resize(cases, count);
   add_losses(cases);
   add_many_weights(cases);
+  add_thin_layers(cases);
   // One image, with a dense slice of a concatenation that starts anywhere.
   Dropout dropout;
   dropout.training_mode = true;
