@@ -62,6 +62,8 @@ constexpr std::pair<const char*, const char*> kOwnHeaders[] = {
     {"cuda/atomic", "libcu.h"},
     {"cuda/barrier", "pipeline.h"},
     {"cuda/pipeline", "pipeline.h"},
+    {"cuda_pipeline.h", "pipeline_primitives.h"},
+    {"cuda_pipeline_primitives.h", "pipeline_primitives.h"},
     {"cooperative_groups/memcpy_async.h", "pipeline.h"},
     {"cuda/std/atomic", "libcu.h"},
     {"cuda/std/barrier", "libcu.h"},

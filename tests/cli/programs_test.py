@@ -319,6 +319,9 @@ class Programs(FilesTest):
         self.assertEqual(kernels["share_work"]["shared"]["store"]["lanes"] >= 5 * 64, True)
         # 128 bytes for a barrier and as many for a group: 8 of 64 threads copy 16 of them each.
         self.assertEqual(kernels["reverse"]["global"]["load"]["lanes"], 16)
+        groups = kernels["reverse_groups"]
+        self.assertEqual(groups["global"]["load"]["useful_bytes"], 64 * (16 + 8))
+        self.assertEqual(groups["shared"]["store"]["requests"], 4)
 
     def test_a_stage_that_nothing_has_waited_for_is_not_there(self):
         _, finding = self.fault("pipelines.cu", "early", "--strict")

@@ -1,8 +1,9 @@
 // Asynchronous copies: a pipeline of a thread with two stages, one of a block with producers and
-// consumers, copies that a barrier awaits, and copies of a group.
+// consumers, copies that a barrier awaits, copies of a group, and groups of copies.
 // SPDX-License-Identifier: Apache-2.0
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -84,11 +85,28 @@ __global__ void reverse(const int* tile, int* to) {
   to[threadIdx.x] = part[kBlock - 1 - threadIdx.x];
 }
 
+/// Reverses a tile, by a group of whole copies and one whose second half is zeros.
+__global__ void reverse_groups(const float4* tile, float4* to) {
+  __shared__ float4 whole[kBlock], halves[kBlock];
+  __pipeline_memcpy_async(&whole[threadIdx.x], &tile[threadIdx.x], sizeof(float4));
+  __pipeline_commit();
+  __pipeline_memcpy_async(&halves[threadIdx.x], &tile[threadIdx.x], 16, 8);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);
+  __syncthreads();
+  float4 result = whole[kBlock - 1 - threadIdx.x];
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  result.y = halves[kBlock - 1 - threadIdx.x].x;
+  result.z = halves[kBlock - 1 - threadIdx.x].w;
+  to[threadIdx.x] = result;
+}
+
 int main(int argc, char** argv) {
   const bool waits = argc < 2 || std::strcmp(argv[1], "early") != 0;
   float4* quads;
   int *tiles, *sums;
-  cudaMallocManaged(&quads, (kCount + kBlock) * sizeof(float4));
+  cudaMallocManaged(&quads, (kCount + 2 * kBlock) * sizeof(float4));
   cudaMallocManaged(&tiles, kCount * sizeof(int));
   cudaMallocManaged(&sums, 2 * kBlock * sizeof(int));
   for (int i = 0; i < kCount; ++i) {
@@ -98,6 +116,7 @@ int main(int argc, char** argv) {
   add_tiles<<<1, kBlock>>>(quads, quads + kCount, waits);
   share_work<<<1, 2 * kBlock>>>(tiles, sums);
   reverse<<<1, kBlock>>>(tiles, sums + kBlock);
+  reverse_groups<<<1, kBlock>>>(quads, quads + kCount + kBlock);
   cudaDeviceSynchronize();
   int wrong = 0;
   for (int i = 0; i < kBlock; ++i) {
@@ -106,6 +125,8 @@ int main(int argc, char** argv) {
     wrong += quads[kCount + i].x != expected || quads[kCount + i].w != kTiles;
     wrong += sums[i] != expected;
     wrong += sums[kBlock + i] != kBlock - 1 - i;
+    const float4 quad = quads[kCount + kBlock + i];
+    wrong += quad.x != kBlock - 1 - i || quad.y != quad.x || quad.z != 0 || quad.w != 1;
   }
   std::printf("%d wrong\n", wrong);
 }
