@@ -12,7 +12,8 @@ if [ ! -e $build/build.ninja ]; then
   cmake --preset quickstart >/dev/null
 fi
 echo "building (several minutes the first time)"
-cmake --build $build --target triptych | tail -n 1
+cmake --build $build --target triptych >$build/build.log || { grep -A 20 -m 1 '^FAILED' $build/build.log >&2; exit 1; }
+tail -n 1 $build/build.log
 first=runs/quickstart-$(date +%Y%m%d-%H%M%S)
 out=$first
 copy=1

@@ -37,7 +37,7 @@ Results run_on(Device& device, const Graph& graph, bool channels_last) {
   return results;
 }
 
-/// Except the outputs named here, whose sums have another order.
+/// Compares all outputs but `except`, whose sums have another order.
 void expect_bits_of_planes(const Graph& graph, const std::set<std::string>& except = {}) {
   for (const Backend* backend : all_backends()) {
     const std::string name(backend->name());
